@@ -1,0 +1,1 @@
+"""tokgate: the performance gate for SGLang servers with EAGLE-3 speculative decoding."""

@@ -1,0 +1,1 @@
+"""Talking to a server: HTTP and SSE, arrival stamps, load shapes."""

@@ -1,0 +1,1 @@
+"""Looking at a machine: bounded commands, processes, GPUs, fingerprint, leases."""

@@ -1,0 +1,1 @@
+"""Text in, records out, plus what was not understood; no files, clock or network."""

@@ -1,0 +1,72 @@
+"""The frozen records that all rooms exchange."""
+
+from .generation import Generation, GenerationStatus, ServerCounters, SpecCounters
+from .host import (
+    CleanSlate,
+    CommandResult,
+    Difference,
+    Finding,
+    Fingerprint,
+    GpuHolder,
+    GpuSeen,
+    ProcessSeen,
+)
+from .record import Record, Unread
+from .run import ClientLoad, LaunchEvidence, RunEvidence, RunInfo
+from .sample import Sample, Summary
+from .server import (
+    Addition,
+    CommandLine,
+    EnvironmentTruth,
+    Launch,
+    Liveness,
+    Role,
+    ServerRun,
+    StartCause,
+    StartFailure,
+    StopRecord,
+    VariableState,
+    VariableTruth,
+)
+from .verdict import EXIT_CODES, PRECEDENCE, Outcome, Reference, Verdict, worst
+
+__all__ = [
+    "EXIT_CODES",
+    "PRECEDENCE",
+    "Addition",
+    "CleanSlate",
+    "ClientLoad",
+    "CommandLine",
+    "CommandResult",
+    "Difference",
+    "EnvironmentTruth",
+    "Finding",
+    "Fingerprint",
+    "Generation",
+    "GenerationStatus",
+    "GpuHolder",
+    "GpuSeen",
+    "Launch",
+    "LaunchEvidence",
+    "Liveness",
+    "Outcome",
+    "ProcessSeen",
+    "Record",
+    "Reference",
+    "Role",
+    "RunEvidence",
+    "RunInfo",
+    "Sample",
+    "ServerCounters",
+    "ServerRun",
+    "SpecCounters",
+    "StartCause",
+    "StartFailure",
+    "StopRecord",
+    "Summary",
+    "Unread",
+    "VariableState",
+    "VariableTruth",
+    "Verdict",
+    "worst",
+]

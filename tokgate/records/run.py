@@ -1,0 +1,57 @@
+"""One gate session, as it lies in its run folder."""
+
+from __future__ import annotations
+
+from .generation import Generation
+from .host import CleanSlate, Fingerprint
+from .record import Record
+from .sample import Sample
+from .server import EnvironmentTruth, Launch, Liveness, ServerRun, StartFailure, StopRecord
+
+
+class RunInfo(Record):
+    schema_number: int = 1
+    run_id: str
+    rig: str
+    simulated: bool
+    started_at: str  # ISO 8601, UTC
+    finished_at: str | None = None
+    command: str  # as typed
+    selection: str | None = None  # -m and -k
+    tokgate_version: str
+    tokgate_commit: str | None = None
+
+
+class ClientLoad(Record):
+    """The measuring side's own part in one workload."""
+
+    cpu_s: float  # of the client, during the window
+    wall_s: float
+    events: int
+    lag_p99_ms: float | None = None
+    ceiling_events_per_s: float | None = None  # what this client can take on this machine, measured
+
+
+class LaunchEvidence(Record):
+    """Everything one server run left behind; a launch that failed has a failure and no generations."""
+
+    launch: Launch
+    server: ServerRun | None = None
+    failure: StartFailure | None = None
+    slate: CleanSlate | None = None
+    environment: EnvironmentTruth | None = None
+    generations: tuple[Generation, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    client: dict[str, ClientLoad] = {}  # per workload
+    liveness: Liveness | None = None  # None: the launch has not been finished
+    stop: StopRecord | None = None
+    faults: tuple[str, ...] = ()  # bench faults met while measuring, in words
+    notes: tuple[str, ...] = ()
+
+
+class RunEvidence(Record):
+    info: RunInfo
+    launches: tuple[LaunchEvidence, ...] = ()
+    fingerprint: Fingerprint | None = None
+    slate_at_start: CleanSlate | None = None
+    slate_at_end: CleanSlate | None = None

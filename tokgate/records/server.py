@@ -1,0 +1,124 @@
+"""One launch of one server, and what is known of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from .host import ProcessSeen
+from .record import Record, Unread
+
+Role = Literal["control", "arm", "control-again"]
+
+
+class Launch(Record):
+    """One planned server run. `id` reads "01-baseline"."""
+
+    id: str
+    arm: str
+    role: Role
+
+
+class Addition(Record):
+    """Something the gate adds to, or takes from, the rig's own line, and why."""
+
+    what: str  # as shown, secrets replaced
+    reason: str
+
+
+class CommandLine(Record):
+    """A server's shell line. `shown` is safe to print, `secret` is not."""
+
+    shown: str
+    argv: tuple[str, ...]  # python, -m, module, arguments; secrets replaced
+    environment: dict[str, str]  # in front of the command, in order; secrets replaced
+    additions: tuple[Addition, ...] = ()
+
+
+class StartCause(StrEnum):
+    PORT_TAKEN = "port-taken"
+    DOES_NOT_FIT = "does-not-fit"
+    KERNEL_MISSING = "kernel-or-arch-missing"
+    RANK_DIED = "rank-died"
+    CRASHED = "crashed"
+    NO_PYTHON = "no-such-python"
+    NO_MODULE = "no-such-module"
+    NO_MODEL = "no-such-model"
+    BAD_ARGUMENT = "argument-refused"
+    LOG_NOT_WRITABLE = "log-not-writable"
+    EMPTY_LOG = "empty-log"
+    SILENT = "silent"  # it wrote something, then nothing, until the limit
+    NOT_READY = "not-ready"  # it keeps writing but never answered a generation
+    WRONG_SERVER = "wrong-server"  # something answers on the port, but not our process
+    NO_SUPERVISOR = "no-supervisor"
+
+
+class StartFailure(Record):
+    cause: StartCause
+    headline: str
+    do: str
+    rc: int | None = None
+    evidence: tuple[str, ...] = ()  # log lines that tell the cause
+    log_tail: tuple[str, ...] = ()
+
+
+class StopRecord(Record):
+    asked: Literal["term", "none"]
+    killed: bool  # KILL was needed
+    seconds: float
+    survivors: tuple[ProcessSeen, ...] = ()
+    memory_back: bool | None = None  # None: no GPU to ask
+    note: str | None = None
+
+
+class VariableState(StrEnum):
+    PRESENT = "present"
+    DIFFERENT = "different"
+    ABSENT = "absent"  # claimed only where erasure is ruled out
+    ERASED = "erased"  # setproctitle has overwritten that memory: nothing can be said
+    UNREADABLE = "unreadable"
+
+
+class VariableTruth(Record):
+    pid: int
+    process: str  # "main", "scheduler TP0", "detokenizer", "resource tracker", or the comm
+    variable: str
+    wanted: str
+    found: str | None
+    state: VariableState
+
+
+class EnvironmentTruth(Record):
+    processes: tuple[ProcessSeen, ...]
+    rows: tuple[VariableTruth, ...]
+    overwritten: dict[
+        str, str
+    ] = {}  # variables this SGLang version sets at run time itself -> what and where
+    strays: dict[str, str] = {}  # variables in the main process that neither the rig nor the gate asked for
+    unread: tuple[Unread, ...] = ()
+
+
+class ServerRun(Record):
+    launch: Launch
+    host: str
+    line: CommandLine
+    port: int
+    base_url: str  # as reached from the gate
+    pid: int
+    start_ticks: int
+    sid: int
+    mark: str
+    started_at: str  # ISO 8601, UTC
+    ready_after_s: float
+    log_file: str  # relative to the run folder once collected
+    sglang_version: str | None = None
+    server_info: dict[str, Any] = {}  # GET /server_info, secrets replaced
+    warnings: tuple[str, ...] = ()
+
+
+class Liveness(Record):
+    """Asked right after the last generation of a launch."""
+
+    alive: bool
+    answered: bool  # one real generation came back
+    why: str | None = None

@@ -1,0 +1,1 @@
+"""Rig files: models, loading, overrides, errors that name file and key."""

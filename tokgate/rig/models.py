@@ -1,0 +1,222 @@
+"""A rig: which host, which GPUs, which SGLang, which model, which workloads, which budgets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from tokgate.records.record import Record
+
+# What may follow `--flag`: True is the bare flag, False and None leave it out.
+ArgValue = bool | int | float | str | tuple[int | float | str, ...]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+
+
+class HostSpec(Record):
+    """A machine reached through a testinfra backend."""
+
+    testinfra: str = Field("local://", description="testinfra host spec: local:// or ssh://user@host:port")
+    ssh_config: str | None = Field(None, description="path of an ssh_config for ssh:// hosts")
+    ssh_identity: str | None = Field(None, description="path of a private key for ssh:// hosts")
+    python: str = Field(
+        "python3", description="a Python >= 3.9 on the host for the supervisor and the readers"
+    )
+    work_dir: str = Field("/tmp/tokgate", description="folder on the host for logs, leases and heartbeats")  # noqa: S108
+    command_timeout_s: PositiveFloat = Field(20.0, description="limit of every single command on the host")
+    heartbeat_limit_s: PositiveFloat = Field(
+        60.0, description="ssh only: a server outlives the gate no longer than this"
+    )
+
+
+class GpuSpec(Record):
+    count: int = Field(ge=0, description="GPUs the host must have; 0 for a CPU rig")
+    model: str | None = Field(None, description="text that every GPU's name must contain")
+    tolerance_mib: float = Field(0.0, ge=0, description="allocated memory a clean GPU may show")
+    wait_s: PositiveFloat = Field(
+        120.0, description="how long memory may take to come back, as long as it progresses"
+    )
+
+
+class ServerSpec(Record):
+    python: str = Field(description="the interpreter that has SGLang")
+    module: str = "sglang.launch_server"
+    model_path: str
+    args: dict[str, ArgValue] = Field(
+        default={}, description="server arguments in order, `tp_size = 8` for --tp-size 8"
+    )
+    environment: dict[str, str] = Field(
+        default={}, description="written out in full; nothing else reaches the server"
+    )
+    nccl: dict[Annotated[str, Field(pattern=r"^NCCL_[A-Z0-9_]+$")], str] = Field(
+        default={}, description="the NCCL block, in front of everything else"
+    )
+    pass_environment: tuple[str, ...] = Field(
+        ("PATH", "HOME", "USER", "LANG", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"),
+        description="variables taken over from the host's own environment when they exist there",
+    )
+    api_key: Literal["random", "none"] = Field("random", description="random: a fresh key per server run")
+    bind: Literal["loopback", "as-written"] = Field(
+        "loopback", description="loopback replaces --host by 127.0.0.1"
+    )
+    port: Literal["free", "as-written"] = Field("free", description="free: a new port for every start")
+    start_timeout_s: PositiveFloat = 600.0
+    silence_timeout_s: PositiveFloat = Field(
+        300.0, description="no log growth for this long during the start: silent"
+    )
+    stop_timeout_s: PositiveFloat = Field(
+        60.0, description="TERM to KILL; a server drains its requests meanwhile"
+    )
+    time_limit_s: PositiveFloat = Field(
+        3600.0, description="the supervisor stops the server after this, whatever happens"
+    )
+
+
+class ArmSpec(Record):
+    """One server configuration under measurement."""
+
+    name: Name
+    kind: Literal["baseline", "eagle3"]
+    draft_model_path: str | None = None
+    num_steps: PositiveInt | None = None
+    topk: PositiveInt | None = None
+    num_draft_tokens: PositiveInt | None = None
+    acceptance: Literal["natural"] | Annotated[float, Field(ge=1.0)] = Field(
+        "natural", description="natural, or the accept length that SGLANG_SIMULATE_ACC_LEN pins"
+    )
+    args: dict[str, ArgValue] = Field(
+        default={}, description="arguments of this arm only, after the speculative ones"
+    )
+    environment: dict[str, str] = {}
+    needs: tuple[str, ...] = Field(
+        (), description="markers a run must select to include the arm besides eagle3"
+    )
+
+    @model_validator(mode="after")
+    def _kind_and_settings_agree(self) -> ArmSpec:
+        settings = {
+            "draft_model_path": self.draft_model_path,
+            "num_steps": self.num_steps,
+            "topk": self.topk,
+            "num_draft_tokens": self.num_draft_tokens,
+        }
+        if self.kind == "eagle3":
+            missing = [k for k, v in settings.items() if v is None]
+            if missing:
+                raise ValueError(f"an eagle3 arm needs {', '.join(missing)}")
+        else:
+            extra = [k for k, v in settings.items() if v is not None]
+            if extra or self.acceptance != "natural":
+                raise ValueError(
+                    f"a baseline arm takes no speculative settings, found {', '.join(extra) or 'acceptance'}"
+                )
+        return self
+
+
+class TokenIdPrompts(Record):
+    """Uniformly random token ids, the same for the same seed: prompts[i] depends on seed and i alone."""
+
+    kind: Literal["token-ids"]
+    length: PositiveInt
+    first_id: int = Field(ge=0)
+    last_id: int = Field(ge=0)
+    seed: int = 0
+
+
+class TextPrompts(Record):
+    """Natural text from a JSON-lines file ({"text": …} a line), used in order, round again at the end."""
+
+    kind: Literal["text"]
+    file: str = Field(
+        description="path of the JSON-lines file; relative paths start at the rig file's folder"
+    )
+
+
+PromptSet = Annotated[TokenIdPrompts | TextPrompts, Field(discriminator="kind")]
+
+
+class WorkloadSpec(Record):
+    name: Name
+    endpoint: Literal["generate", "completions", "chat"] = "generate"
+    prompts: Name = Field(description="name of a prompt set")
+    concurrency: PositiveInt = 1
+    output_tokens: PositiveInt = Field(description="exactly this many: end-of-sequence is ignored")
+    repeats: PositiveInt = Field(description="barrier starts; each makes `concurrency` generations")
+    warmup: int = Field(1, ge=0, description="barrier starts before those, measured but not judged")
+    cache: Literal["flush", "unique"] = Field(
+        "flush", description="prefix cache: flushed before every start, or prompts that never repeat"
+    )
+    timeout_s: PositiveFloat = Field(120.0, description="limit of one generation")
+
+
+class LosslessSpec(Record):
+    """Speculation must not change what is said."""
+
+    mode: Literal["exact", "near-tie"]
+    prompts: Name
+    count: PositiveInt = 4
+    output_tokens: PositiveInt = 64
+    max_gap: float = Field(
+        0.05,
+        ge=0,
+        description="near-tie: largest gap of the two best log-probabilities at the first divergence",
+    )
+
+
+class Budget(Record):
+    """A fixed limit on one metric."""
+
+    metric: str
+    arm: str = Field("*", description="arm name, or * for all")
+    workload: str = Field("*", description="workload name, or * for all")
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Budget:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("a budget needs at_least or at_most")
+        return self
+
+
+class Floor(Record):
+    """The smallest change worth calling; both must be exceeded."""
+
+    relative: float = Field(0.03, ge=0)
+    absolute: float = Field(0.0, ge=0, description="in the metric's unit")
+
+
+class Twin(Record):
+    """What speculation must gain over the control arm of the same session."""
+
+    arm: str = "*"
+    workload: str = "*"
+    at_least: float = Field(1.0, gt=0, description="speed-up: 1.0 means not slower")
+
+
+class Rig(Record):
+    schema_number: Literal[1] = 1
+    name: Name
+    description: str = ""
+    simulated: bool = Field(False, description="a simulated machine: never compared with a real one")
+    host: HostSpec = HostSpec()
+    gpus: GpuSpec
+    server: ServerSpec
+    arms: tuple[ArmSpec, ...] = Field(min_length=1)
+    prompt_sets: dict[Name, PromptSet] = Field(min_length=1)
+    workloads: tuple[WorkloadSpec, ...] = Field(min_length=1)
+    lossless: LosslessSpec | None = None
+    budgets: tuple[Budget, ...] = ()
+    twins: tuple[Twin, ...] = (Twin(),)
+    floors: dict[str, Floor] = Field(default={}, description="per metric; the metric table has defaults")
+
+    @property
+    def control(self) -> ArmSpec:
+        """The one baseline arm."""
+        return next(a for a in self.arms if a.kind == "baseline")
+
+    def arm(self, name: str) -> ArmSpec:
+        return next(a for a in self.arms if a.name == name)
+
+    def workload(self, name: str) -> WorkloadSpec:
+        return next(w for w in self.workloads if w.name == name)

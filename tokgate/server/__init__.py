@@ -1,0 +1,1 @@
+"""One server run: command line, supervisor, readiness, environment proof, stop."""

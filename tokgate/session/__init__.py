@@ -1,0 +1,1 @@
+"""One gate session: plan of launches, measuring, the run folder."""

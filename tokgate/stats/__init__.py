@@ -1,0 +1,1 @@
+"""Summaries and comparisons of numbers; no files, clock or network."""

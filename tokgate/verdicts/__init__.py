@@ -1,0 +1,1 @@
+"""What the numbers mean: identity, baselines, budgets, rules."""
