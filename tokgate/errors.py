@@ -15,6 +15,8 @@ GateError
 
 from __future__ import annotations
 
+from tokgate.records.server import StartFailure
+
 
 class GateError(Exception):
     """`tried`, `found` and `do` are sentences without a final full stop."""
@@ -59,7 +61,18 @@ class SlateFault(BenchFault):
 
 
 class StartFault(BenchFault):
-    pass
+    """`failure` is the same as a record, with the last lines of the server's log."""
+
+    def __init__(self, *, tried: str, found: str, do: str, failure: StartFailure | None = None) -> None:
+        self.failure = failure
+        super().__init__(tried=tried, found=found, do=do)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_start_fault, (self.tried, self.found, self.do, self.failure))
+
+
+def _rebuild_start_fault(tried: str, found: str, do: str, failure: StartFailure | None) -> StartFault:
+    return StartFault(tried=tried, found=found, do=do, failure=failure)
 
 
 class ServerLost(BenchFault):

@@ -17,7 +17,7 @@ class RunInfo(Record):
     started_at: str  # ISO 8601, UTC
     finished_at: str | None = None
     command: str  # as typed
-    selection: str | None = None  # -m and -k
+    selection: str  # pytest arguments that select the same tests again
     tokgate_version: str
     tokgate_commit: str | None = None
 

@@ -110,6 +110,7 @@ class ServerRun(Record):
     mark: str
     started_at: str  # ISO 8601, UTC
     ready_after_s: float
+    passed: dict[str, str] = {}  # variables taken over from the host's own environment
     log_file: str  # relative to the run folder once collected
     sglang_version: str | None = None
     server_info: dict[str, Any] = {}  # GET /server_info, secrets replaced

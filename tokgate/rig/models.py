@@ -88,9 +88,6 @@ class ArmSpec(Record):
         default={}, description="arguments of this arm only, after the speculative ones"
     )
     environment: dict[str, str] = {}
-    needs: tuple[str, ...] = Field(
-        (), description="markers a run must select to include the arm besides eagle3"
-    )
 
     @model_validator(mode="after")
     def _kind_and_settings_agree(self) -> ArmSpec:
@@ -196,6 +193,9 @@ class Twin(Record):
 
 class Rig(Record):
     schema_number: Literal[1] = 1
+    checkout: str | None = Field(
+        None, description="set by the loader, never written in a file: what {root} became"
+    )
     name: Name
     description: str = ""
     simulated: bool = Field(False, description="a simulated machine: never compared with a real one")

@@ -1,0 +1,119 @@
+"""`tokgate rig …` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tokgate.cli.main import main
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def tokgate(*arguments: str, root: Path = REPOSITORY) -> Result:
+    return CliRunner().invoke(main, ["--root", str(root), *arguments])
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of one rig, and one that is broken."""
+    rigs = tmp_path / "rigs"
+    rigs.mkdir()
+    text = (REPOSITORY / "rigs" / "sglang-cpu.toml").read_text(encoding="utf-8")
+    (rigs / "sglang-cpu.toml").write_text(text, encoding="utf-8")
+    (rigs / "broken.toml").write_text('name = "broken"\n[gpus]\ncuont = 1\n')
+    return tmp_path
+
+
+def test_show_prints_the_rigs_own_line() -> None:
+    result = tokgate("rig", "show", "kimi-k2.5-8gpu", "--arm", "baseline")
+    assert result.exit_code == 0
+    assert (
+        "NCCL_PROTO=LL NCCL_ALGO=Ring NCCL_P2P_LEVEL=SYS NCCL_MAX_NCHANNELS=16 NCCL_BUFFSIZE=16777216 NCCL_NTHREADS=512 nohup /root/ml-env/bin/python3 -m sglang.launch_server --model-path /shared/kimi-k2.5-int4 --trust-remote-code --tp-size 8 --mem-fraction-static 0.88 --host 0.0.0.0 --port 8000 --num-continuous-decode-steps 4 --disable-custom-all-reduce > LOG 2>&1 &"
+        in result.stdout.splitlines()
+    )
+
+
+def test_show_prints_the_line_as_launched_and_why_it_differs() -> None:
+    lines = tokgate("rig", "show", "kimi-k2.5-8gpu", "--arm", "eagle3-2step").stdout.splitlines()
+    launched = lines[lines.index("(ii) as launched, by sh -c") + 2]
+    assert launched.endswith("--speculative-num-draft-tokens 3 --enable-metrics --api-key **** > LOG 2>&1")
+    assert "nohup" not in launched
+    reasons = lines[lines.index("What the gate changes, and why:") :]
+    assert "  SPT_NOENV=1" in reasons
+    assert "  --host 127.0.0.1 (for 0.0.0.0)" in reasons
+    assert max(len(line) for line in reasons) <= 80
+
+
+def test_show_without_a_key_policy() -> None:
+    result = tokgate("rig", "show", "sglang-cpu", "--arm", "baseline", "--rig-set", "server.api_key=none")
+    assert result.exit_code == 0
+    assert "--api-key" not in result.stdout
+
+
+def test_show_without_an_arm_lists_what_the_rig_holds() -> None:
+    result = tokgate("rig", "show", "kimi-k2.5-8gpu")
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["eagle3-3step", "eagle3", "3", "1", "4", "natural"] in rows
+    assert ["conc8", "generate", "random", "(512", "ids)", "8", "256", "3", "1"] in rows
+    assert ["decode_tok_s", "baseline", "single", "at", "least", "86.1"] in rows
+    assert ["speed-up", "*", "single", "at", "least", "1"] in rows
+
+
+def test_overrides_show() -> None:
+    result = tokgate(
+        "rig", "show", "kimi-k2.5-8gpu", "--arm", "baseline", "--rig-set", "server.args.tp_size=4"
+    )
+    assert result.stdout.count("--tp-size 4") == 2
+
+
+def test_an_unknown_arm_is_a_usage_error() -> None:
+    result = tokgate("rig", "show", "kimi-k2.5-8gpu", "--arm", "eagle3")
+    assert result.exit_code == 4
+    assert result.stdout == ""
+    assert 'no such arm; nearest known name: "eagle3-' in result.stderr
+
+
+def test_list(checkout: Path) -> None:
+    result = tokgate("rig", "list", root=checkout)
+    assert result.exit_code == 0
+    assert "broken" in result.stdout
+    assert "2 problems" in result.stdout or "problems" in result.stdout
+    assert "SGLang 0.5.23 on CPU" in result.stdout
+
+
+def test_check_says_ok() -> None:
+    result = tokgate("rig", "check")
+    assert result.exit_code == 0
+    assert {"kimi-k2.5-8gpu: ok", "sglang-cpu: ok"} <= set(result.stdout.splitlines())
+
+
+def test_check_lists_every_error_and_fails(checkout: Path) -> None:
+    result = tokgate("rig", "check", "sglang-cpu", "broken", "missing", root=checkout)
+    assert result.exit_code == 4
+    assert result.stdout == "sglang-cpu: ok\n"
+    for part in ("gpus.cuont", "gpus.count", "server: found nothing", 'find the rig "missing"', "do:"):
+        assert part in result.stderr
+
+
+def test_schema_is_json() -> None:
+    assert json.loads(tokgate("rig", "schema").stdout)["title"] == "tokgate rig"
+
+
+def test_a_usage_error_has_no_traceback(checkout: Path) -> None:
+    """The installed command, from a folder inside the checkout, without --root."""
+    below = checkout / "deep" / "down"
+    below.mkdir(parents=True)
+    result = subprocess.run(
+        [sys.executable, "-c", "from tokgate.cli.main import main; main()", "rig", "check", "broken"],
+        cwd=below, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert result.returncode == 4
+    assert result.stderr.startswith(f"tried: read the rig {checkout}/rigs/broken.toml\nfound: ")
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,188 @@
+"""`tokgate rig`: the rigs that exist, what they say, what a server is launched with."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tokgate.cli.checkout import pass_root
+from tokgate.cli.table import table
+from tokgate.errors import RigError, UsageError
+from tokgate.rig.load import load_rig, rig_names
+from tokgate.rig.models import ArmSpec, Rig, TextPrompts
+from tokgate.rig.nearest import known_names
+from tokgate.rig.schema import schema_text
+from tokgate.rig.spelling import spell
+from tokgate.server.command_line import MASK, launch_line, rig_line
+
+_WIDTH = 80
+
+rig_set = click.option(
+    "--rig-set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one value, such as server.args.tp_size=4 or arms.eagle3-2step.num_steps=3. May be repeated.",
+)
+
+
+@click.group()
+def rig() -> None:
+    """Rig files: which host, GPUs, server, arms, workloads, budgets."""
+
+
+@rig.command("list")
+@pass_root
+def list_rigs(root: Path) -> None:
+    """List the rigs of this checkout; broken ones say so."""
+    rows = []
+    for name in rig_names(root):
+        try:
+            loaded = load_rig(name, root=root)
+        except RigError as error:
+            rows.append((name, "broken", error.found.splitlines()[0]))
+        else:
+            rows.append(
+                (name, "simulated" if loaded.simulated else f"{loaded.gpus.count} GPUs", loaded.description)
+            )
+    click.echo(table(("rig", "", "description"), rows))
+
+
+@rig.command()
+@click.argument("name")
+@click.option("--arm", "arm_name", help="Print the server's shell lines for this arm.")
+@rig_set
+@pass_root
+def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) -> None:
+    """Show a rig, or the lines that start one of its arms."""
+    loaded = load_rig(name, root=root, overrides=overrides)
+    if arm_name is None:
+        click.echo(_overview(loaded))
+    else:
+        click.echo(_lines(loaded, _arm(loaded, arm_name)))
+
+
+@rig.command()
+@click.argument("names", nargs=-1)
+@rig_set
+@pass_root
+def check(root: Path, names: Sequence[str], overrides: Sequence[str]) -> None:
+    """Check rigs, all of them when none is named; every problem is listed."""
+    errors = []
+    for name in names or rig_names(root):
+        try:
+            load_rig(name, root=root, overrides=overrides)
+        except RigError as error:
+            errors.append(error)
+        else:
+            click.echo(f"{name}: ok")
+    for earlier in errors[:-1]:
+        click.echo(f"{earlier}\n", err=True)
+    if errors:
+        raise errors[-1]
+
+
+@rig.command()
+def schema() -> None:
+    """Print the JSON schema of rig files."""
+    click.echo(schema_text(), nl=False)
+
+
+def _arm(loaded: Rig, name: str) -> ArmSpec:
+    names = [a.name for a in loaded.arms]
+    if name not in names:
+        raise UsageError(
+            tried=f"show the arm {spell(name)} of the rig {loaded.name}",
+            found=f"no such arm; {known_names(name, names)}",
+            do=f"use one of: {', '.join(names)}",
+        )
+    return loaded.arm(name)
+
+
+def _overview(loaded: Rig) -> str:
+    arms = [
+        (
+            a.name,
+            a.kind,
+            *("" if v is None else str(v) for v in (a.num_steps, a.topk, a.num_draft_tokens)),
+            "" if a.kind == "baseline" else str(a.acceptance),
+        )
+        for a in loaded.arms
+    ]
+    workloads = [
+        (
+            w.name,
+            w.endpoint,
+            _prompts(loaded, w.prompts),
+            *map(str, (w.concurrency, w.output_tokens, w.repeats, w.warmup)),
+        )
+        for w in loaded.workloads
+    ]
+    limits = [(b.metric, b.arm, b.workload, _limits(b.at_least, b.at_most)) for b in loaded.budgets]
+    limits += [("speed-up", t.arm, t.workload, _limits(t.at_least, None)) for t in loaded.twins]
+    gpus = f"{loaded.gpus.count} GPUs" + (f" ({loaded.gpus.model})" if loaded.gpus.model else "")
+    head = f"{loaded.name}: {loaded.description}\nhost {loaded.host.testinfra}, {gpus}, {loaded.server.model_path}"
+    return "\n\n".join(
+        (
+            head,
+            table(("arm", "kind", "steps", "topk", "draft tokens", "acceptance"), arms),
+            table(("workload", "endpoint", "prompts", "at once", "tokens", "repeats", "warm-up"), workloads),
+            table(("budget", "arm", "workload", "limit"), limits),
+            f"`tokgate rig show {loaded.name} --arm {loaded.arms[0].name}` prints the server's shell lines.",
+        )
+    )
+
+
+def _prompts(loaded: Rig, name: str) -> str:
+    prompts = loaded.prompt_sets[name]
+    return f"{name} (text)" if isinstance(prompts, TextPrompts) else f"{name} ({prompts.length} ids)"
+
+
+def _limits(at_least: float | None, at_most: float | None) -> str:
+    parts = [
+        f"{word} {value:g}"
+        for word, value in (("at least", at_least), ("at most", at_most))
+        if value is not None
+    ]
+    return ", ".join(parts)
+
+
+def _lines(loaded: Rig, arm: ArmSpec) -> str:
+    launched = launch_line(
+        loaded,
+        arm,
+        port="PORT",
+        api_key=MASK if loaded.server.api_key == "random" else None,
+        mark="MARK",
+        log="LOG",
+        pass_environment={},
+    )
+    parts = [
+        "(i) the rig's own line",
+        rig_line(loaded, arm),
+        "(ii) as launched, by sh -c",
+        launched.line.shown,
+    ]
+    changes = ["What the gate changes, and why:"]
+    for addition in launched.line.additions:
+        changes += [_wrapped(addition.what, indent=2), _wrapped(addition.reason, indent=6)]
+    parts.append("\n".join(changes))
+    passed = ", ".join(loaded.server.pass_environment) or "nothing"
+    closed = f"The environment is closed: besides the variables above the server gets, from the host, only {passed}."
+    parts.append(_wrapped(closed))
+    return "\n\n".join(parts)
+
+
+def _wrapped(text: str, *, indent: int = 0) -> str:
+    margin = " " * indent
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

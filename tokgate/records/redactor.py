@@ -1,0 +1,61 @@
+"""Secrets never reach a log line, a record or a report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+from urllib.parse import quote
+
+SHOWN = "[redacted]"
+# Shorter ones would be found in half of all words, and hide nothing anyway.
+SHORTEST = 4
+
+
+class Redactor:
+    """Replaces every known secret in everything that is shown or stored.
+
+    One per session; whoever makes a secret adds it before anything that could carry it is read.
+    Text must be cleaned before it is cut to a length: half a secret is not found any more.
+    """
+
+    def __init__(self) -> None:
+        self._spellings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Redactor({len(self._spellings)} spellings)"
+
+    def add(self, secret: str) -> None:
+        """Hide `secret` from now on, also as written in JSON, in a URL or in a shell word.
+
+        ValueError: shorter than four characters.
+        """
+        if len(secret) < SHORTEST:
+            raise ValueError(f"a secret of {len(secret)} characters cannot be hidden: it is found everywhere")
+        spelled = {
+            secret,
+            json.dumps(secret)[1:-1],
+            json.dumps(secret, ensure_ascii=False)[1:-1],
+            quote(secret),
+            quote(secret, safe=""),
+            repr(secret)[1:-1],
+            shlex.quote(secret),
+        }
+        # Longest first, so that a secret inside another one does not leave the rest standing.
+        # Assigned in one step: readers in other threads see the old or the new tuple.
+        self._spellings = tuple(sorted({*self._spellings, *spelled}, key=lambda s: (-len(s), s)))
+
+    def clean(self, text: str) -> str:
+        for spelling in self._spellings:
+            text = text.replace(spelling, SHOWN)
+        return text
+
+    def clean_json(self, value: Any) -> Any:
+        """Clean every string inside a JSON value, keys included; tuples become lists."""
+        if isinstance(value, str):
+            return self.clean(value)
+        if isinstance(value, dict):
+            return {self.clean(k) if isinstance(k, str) else k: self.clean_json(v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.clean_json(v) for v in value]
+        return value

@@ -1,0 +1,180 @@
+"""From a rig's name to a frozen `Rig`, or to one error that lists everything wrong with it."""
+
+from __future__ import annotations
+
+import copy
+import math
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tokgate.errors import RigError
+from tokgate.rig.models import Rig
+from tokgate.rig.nearest import nearest
+from tokgate.rig.overrides import apply_overrides
+from tokgate.rig.problems import Problem, problems_of, rig_error
+from tokgate.rig.rules.arms import broken_arms
+from tokgate.rig.rules.names import broken_names
+from tokgate.rig.rules.prompts import broken_prompts
+from tokgate.rig.rules.settings import broken_settings
+from tokgate.rig.spelling import KeyPath, spell
+
+_FOLDER = "rigs"
+
+
+def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) -> Rig:
+    """Load `root`/rigs/NAME.toml, or the file itself where a path ending in .toml is given.
+
+    `{root}` in any text becomes the checkout's root, and relative paths of prompt files become absolute
+    ones. `overrides` are `KEY=VALUE` as after `--rig-set`. Raises RigError, which names the file and, for
+    every problem, key, value found and value wanted.
+    """
+    file = rig_file(name_or_path, root=root)
+    written = _read(file)
+    data, changes, problems = apply_overrides(written, overrides)
+    data = _expand(data, str(root.resolve()))
+    _anchor_prompt_files(data, file.parent)
+    problems += _odd_values(data)
+    if "checkout" in data:
+        problems.append(Problem(("checkout",), spell(data["checkout"]), "nothing: it is set by the loader"))
+
+    rig, more = _validate(data)
+    if rig is not None:
+        more += _broken_rules(rig, file)
+    known = {p.path for p in problems}
+    problems += [p for p in more if p.path not in known]
+
+    if problems or rig is None:
+
+        def origin(path: KeyPath) -> str | None:
+            return next((c.option for c in reversed(changes) if path[: len(c.path)] == c.path), None)
+
+        raise rig_error(file, problems, data, origin)
+    return rig.model_copy(update={"checkout": str(root.resolve())})
+
+
+def rig_names(root: Path) -> tuple[str, ...]:
+    """Names of the rigs that lie in `root`/rigs, sorted."""
+    return tuple(sorted(p.stem for p in (root / _FOLDER).glob("*.toml")))
+
+
+def rig_file(name_or_path: str, *, root: Path) -> Path:
+    """Find a rig's file; a relative path counts from the working folder, then from `root`."""
+    path = Path(name_or_path)
+    if path.is_absolute() or path.suffix == ".toml":
+        candidates = [path, root / path]
+    else:
+        candidates = [root / _FOLDER / f"{name_or_path}.toml"]
+    for candidate in candidates:
+        # A name too long, or a folder that may not be entered, is no rig either.
+        with suppress(OSError):
+            if candidate.is_file():
+                return candidate
+    names = rig_names(root)
+    close = nearest(path.stem if path.suffix == ".toml" else path.name, names)
+    raise RigError(
+        tried=f"find the rig {spell(name_or_path)}",
+        found=f"no file {spell(str(candidates[0]), limit=300)}; rigs that exist: {', '.join(names) or 'none'}",
+        do=f"use {spell(close)}, the nearest name" if close else "name one of these, or write the file",
+    )
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_bytes().decode("utf-8"))
+    except OSError as error:
+        found, do = error.strerror or str(error), "make it a file that can be read"
+    except UnicodeDecodeError as error:
+        found, do = f"bytes that are not UTF-8 at offset {error.start}", "save it as UTF-8"
+    except (ValueError, RecursionError) as error:
+        # TOMLDecodeError, whose message names line and column; or a number or a nesting beyond Python's limits.
+        found, do = f"invalid TOML: {error}", "mend that line"
+    raise RigError(tried=f"read the rig {file}", found=found, do=do)
+
+
+def _expand(value: Any, root: str) -> Any:
+    match value:
+        case str():
+            return value.replace("{root}", root)
+        case dict():
+            return {k: _expand(v, root) for k, v in value.items()}
+        case list():
+            return [_expand(v, root) for v in value]
+        case _:
+            return value
+
+
+def _anchor_prompt_files(data: dict[str, Any], folder: Path) -> None:
+    sets = data.get("prompt_sets")
+    for prompts in sets.values() if isinstance(sets, dict) else ():
+        if isinstance(prompts, dict) and isinstance(prompts.get("file"), str):
+            prompts["file"] = str(folder.resolve() / prompts["file"])
+
+
+def _odd_values(value: object, path: KeyPath = ()) -> Iterator[Problem]:
+    """TOML knows dates, infinities and control characters; no key of a rig takes them."""
+    match value:
+        case dict():
+            for key, below in value.items():
+                yield from _odd_values(below, (*path, key))
+        case list():
+            for index, below in enumerate(value):
+                yield from _odd_values(below, (*path, index))
+        case float() if not math.isfinite(value):
+            yield Problem(path, spell(value), "a finite number")
+        case str() if any(not c.isprintable() and ord(c) < 0xA0 and c not in "\n\t" for c in value):
+            yield Problem(path, spell(value), "a text without control characters")
+        case int() if value.bit_length() > 64:
+            yield Problem(path, spell(value), "one of 64 bits at most")
+        case bool() | int() | float() | str():
+            return
+        case _:
+            yield Problem(path, f"the date or time {value}", "a text (in quotes) or a number")
+
+
+def _validate(data: dict[str, Any]) -> tuple[Rig | None, list[Problem]]:
+    """Validate; where only unknown keys are in the way, go on without them to find what else is wrong."""
+    try:
+        return Rig.model_validate(_freeze(data), strict=True), []
+    except ValidationError as error:
+        problems, unknown = problems_of(error, data)
+    if not unknown or len(unknown) != len(problems):
+        return None, problems
+    try:
+        return Rig.model_validate(_freeze(_without(data, unknown)), strict=True), problems
+    except ValidationError:
+        return None, problems
+
+
+def _without(data: dict[str, Any], paths: Sequence[KeyPath]) -> dict[str, Any]:
+    rest = copy.deepcopy(data)
+    for path in paths:
+        node: Any = rest
+        for part in path[:-1]:
+            node = node[part]
+        del node[path[-1]]
+    return rest
+
+
+def _freeze(value: Any) -> Any:
+    """Lists become tuples: strict validation, which takes no "4" for 4, takes no list for a tuple either."""
+    match value:
+        case dict():
+            return {k: _freeze(v) for k, v in value.items()}
+        case list():
+            return tuple(_freeze(v) for v in value)
+        case _:
+            return value
+
+
+def _broken_rules(rig: Rig, file: Path) -> list[Problem]:
+    problems = []
+    if rig.name != file.stem:
+        problems.append(Problem(("name",), spell(rig.name), f"{spell(file.stem)}, the name of the file"))
+    for rule in (broken_names, broken_arms, broken_settings, broken_prompts):
+        problems += rule(rig)
+    return problems
