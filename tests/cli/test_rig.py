@@ -61,7 +61,7 @@ def test_show_without_an_arm_lists_what_the_rig_holds() -> None:
     assert result.exit_code == 0
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["eagle3-3step", "eagle3", "3", "1", "4", "natural"] in rows
-    assert ["conc8", "generate", "random", "(512", "ids)", "8", "256", "3", "1"] in rows
+    assert ["conc8", "generate", "random", "(512", "ids)", "8", "256", "6", "1"] in rows
     assert ["decode_tok_s", "baseline", "single", "at", "least", "86.1"] in rows
     assert ["speed-up", "*", "single", "at", "least", "1"] in rows
 

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig, make_run
+from tokgate.cli.baseline import baseline
+from tokgate.cli.errors import GateGroup
+from tokgate.records import LaunchEvidence
+from tokgate.rig.models import Rig
+
+ONE = [{"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 6}]
+
+
+def write_run(folder: Path, *launches: LaunchEvidence, rig: Rig | None = None) -> Path:
+    """Write a run folder as a session leaves it."""
+    run = make_run(*launches)
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(run.info.model_copy(update={"run_id": folder.name}).model_dump_json())
+    (folder / "rig.json").write_text((rig or make_rig(workloads=ONE)).model_dump_json())
+    for name, record in (
+        ("fingerprint.json", run.fingerprint),
+        ("slate-start.json", run.slate_at_start),
+        ("slate-end.json", run.slate_at_end),
+    ):
+        assert record is not None
+        (folder / name).write_text(record.model_dump_json())
+    for launch in launches:
+        place = folder / "launches" / launch.launch.id
+        place.mkdir(parents=True)
+        lines = "".join(g.model_dump_json() + "\n" for g in launch.generations)
+        (place / "generations.jsonl").write_text(lines)
+        (place / "launch.json").write_text(launch.model_copy(update={"generations": ()}).model_dump_json())
+    return folder
+
+
+class Checkout:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def tokgate(self, *args: str) -> Result:
+        command = GateGroup(commands={"baseline": baseline})
+        return CliRunner().invoke(command, ["baseline", *args], obj=self.root)
+
+    def run(self, name: str, *launches: LaunchEvidence) -> str:
+        return str(write_run(self.root / "reports" / name, *launches))
+
+    def files(self) -> list[Path]:
+        return sorted((self.root / "baselines").rglob("*"))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_store_show_compare(checkout: Checkout) -> None:
+    first = checkout.run("first", *controls(), eagle3())
+    stored = checkout.tokgate("update", first, "--why", "the first that counts", "--who", "ada")
+
+    assert stored.exit_code == 0, stored.output
+    assert "single on baseline: baselines/small/" in stored.output
+    assert "(new)" in stored.output
+    assert "  decode_tok_s: 59.8 tok/s (n=6), new" in stored.output
+
+    shown = checkout.tokgate("show", "small")
+    assert shown.exit_code == 0
+    assert "single on baseline, 2 server runs" in shown.output
+    assert "by ada: the first that counts" in shown.output
+    assert "args.tp_size = 2" in shown.output
+
+    second = checkout.run("second", *controls(tuple(v * 0.9 for v in STEADY)), eagle3())
+    compared = checkout.tokgate("diff", second)
+    assert compared.exit_code == 0
+    assert "01-baseline single: against baselines/small/" in compared.output
+    assert "regressed    decode 40.1 tok/s on baseline: -10.0%, worse than baseline 44.6" in compared.output
+    assert "02-eagle3-2step single: against baselines/small/" in compared.output
+
+
+def test_storing_again_shows_what_changes_and_keeps_the_history(checkout: Checkout) -> None:
+    checkout.tokgate("update", checkout.run("first", *controls()), "--why", "first")
+    faster = tuple(v * 1.1 for v in STEADY)
+    again = checkout.tokgate(
+        "update", checkout.run("second", *controls(faster, faster)), "--why", "faster kernels"
+    )
+
+    assert "(replaced)" in again.output
+    assert "decode_tok_s: 49.1 tok/s (n=12), was 44.6 tok/s (n=12), +10.0%" in again.output
+    assert "1 earlier versions" in checkout.tokgate("show", "small").output
+
+
+def test_appending_says_so(checkout: Checkout) -> None:
+    checkout.tokgate("update", checkout.run("first", *controls()), "--why", "first")
+    again = checkout.tokgate(
+        "update", checkout.run("second", *controls()), "--why", "more restarts", "--append"
+    )
+
+    assert "(extended)" in again.output
+    assert "4 server runs" in checkout.tokgate("show", "small").output
+
+
+def test_an_invalid_run_is_refused_and_nothing_is_written(checkout: Checkout) -> None:
+    broken = eagle3().model_copy(update={"generations": ()})
+    refused = checkout.tokgate("update", checkout.run("bad", *controls(), broken), "--why", "hope")
+
+    assert refused.exit_code == 4
+    assert "tried: store run bad as baseline" in refused.stderr
+    assert "found: the run is invalid: cache_state on 02-eagle3-2step" in refused.stderr
+    assert "do:" in refused.stderr
+    assert checkout.files() == []
+
+
+def test_a_reason_is_demanded(checkout: Checkout) -> None:
+    run = checkout.run("first", *controls())
+
+    assert checkout.tokgate("update", run).exit_code == 2
+    assert checkout.tokgate("update", run, "--why", " ").exit_code == 4
+
+
+def test_a_doubt_about_the_run_is_told(checkout: Checkout) -> None:
+    falling = (100.0, 98.0, 96.0, 94.0, 92.0, 90.0)
+    stored = checkout.tokgate("update", checkout.run("first", controls(falling)[0]), "--why", "first")
+
+    assert stored.exit_code == 0
+    assert "doubt: decode 95.0 tok/s on 01-baseline: still moving" in stored.output
+
+
+def test_without_a_baseline_the_command_that_stores_one_is_told(checkout: Checkout) -> None:
+    compared = checkout.tokgate("diff", checkout.run("first", controls()[0]))
+
+    assert compared.exit_code == 0
+    assert "which is not there" in compared.output
+    assert 'tokgate baseline update RUN --arm baseline --why "…"' in compared.output
+
+
+def test_settings_that_differ_from_the_nearest_are_listed(checkout: Checkout) -> None:
+    checkout.tokgate("update", checkout.run("first", *controls()), "--why", "first")
+    longer = [{**ONE[0], "cache": "unique"}]
+    other = write_run(checkout.root / "reports/other", controls()[0], rig=make_rig(workloads=longer))
+    compared = checkout.tokgate("diff", str(other))
+
+    assert "no-baseline" in compared.output
+    assert "workload.cache: flush -> unique" in compared.output
+
+
+def test_nothing_stored_is_an_error_with_a_next_step(checkout: Checkout) -> None:
+    shown = checkout.tokgate("show", "small")
+
+    assert shown.exit_code == 4
+    assert "no file in baselines/small" in shown.stderr
+
+
+def test_a_corrupt_baseline_is_an_error_after_the_others_were_shown(checkout: Checkout) -> None:
+    checkout.tokgate("update", checkout.run("first", *controls(), eagle3()), "--why", "first")
+    spoiled = checkout.files()[-1]
+    spoiled.write_text("{")
+    shown = checkout.tokgate("show", "small")
+
+    assert shown.exit_code == 4
+    assert "2 server runs" in shown.output or "1 server runs" in shown.output
+    assert spoiled.name in shown.stderr
+    assert checkout.tokgate("diff", str(checkout.root / "reports/first")).exit_code == 4
+
+
+@pytest.mark.parametrize("command", ["update", "diff"])
+def test_a_folder_that_is_no_run_is_an_error(checkout: Checkout, command: str) -> None:
+    extra = ("--why", "x") if command == "update" else ()
+
+    assert checkout.tokgate(command, str(checkout.root), *extra).exit_code == 4
+
+
+def test_a_hostile_reason_cannot_move_the_cursor(checkout: Checkout) -> None:
+    run = checkout.run("first", *controls())
+    checkout.tokgate("update", run, "--why", "fine\x1b[2J\x1b[31mred")
+
+    assert "\x1b" not in checkout.tokgate("show", "small").output
+
+
+def test_a_rig_name_leads_nowhere_else(checkout: Checkout) -> None:
+    assert checkout.tokgate("show", "../reports").exit_code == 4

@@ -1,0 +1,55 @@
+"""What all commands have in common: the checkout they work on, and how errors leave the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tokgate.cli.checkout import find_checkout
+from tokgate.cli.errors import GateGroup
+from tokgate.cli.main import main
+from tokgate.errors import BaselineError, GateError, HostFault, RigError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(UsageError, 4), (RigError, 4), (BaselineError, 4), (HostFault, 11), (GateError, 11)]
+)
+def test_errors_become_text_and_an_exit_code(kind: type[GateError], code: int) -> None:
+    @click.group(cls=GateGroup)
+    def program() -> None:
+        pass
+
+    @program.command()
+    def fail() -> None:
+        raise kind(tried="lift a stone", found="it is heavy", do="ask for help")
+
+    result = CliRunner().invoke(program, ["fail"])
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr == "tried: lift a stone\nfound: it is heavy\ndo:    ask for help\n"
+
+
+def test_the_checkout_is_the_nearest_folder_with_rigs(tmp_path: Path) -> None:
+    (tmp_path / "rigs").mkdir()
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_checkout(below) == tmp_path
+
+
+def test_elsewhere_the_checkout_is_where_tokgate_was_installed_from(tmp_path: Path) -> None:
+    assert find_checkout(tmp_path) == Path(__file__).parents[2]
+
+
+def test_a_root_that_is_no_folder_is_refused() -> None:
+    result = CliRunner().invoke(main, ["--root", "/nowhere", "rig", "list"])
+    assert result.exit_code == 2
+    assert "/nowhere" in result.stderr
+
+
+def test_an_empty_checkout_has_no_rigs(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["--root", str(tmp_path), "rig", "show", "x"])
+    assert result.exit_code == 4
+    assert "rigs that exist: none" in result.stderr

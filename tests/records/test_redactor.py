@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+import shlex
+from urllib.parse import quote
+
+import pytest
+
+from tokgate.records.redactor import Redactor
+
+SECRET = 'k"e/y\\ü 0123'
+
+
+@pytest.fixture
+def redactor() -> Redactor:
+    redactor = Redactor()
+    redactor.add(SECRET)
+    return redactor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {SECRET}",
+        json.dumps({"api_key": SECRET}),
+        json.dumps({"api_key": SECRET}, ensure_ascii=False),
+        f"server_args=ServerArgs(api_key={SECRET!r})",
+        f"http://x/?key={quote(SECRET)}",
+        f"http://x/?key={quote(SECRET, safe='')}",
+        f"--api-key {shlex.quote(SECRET)}",
+        f"{SECRET}{SECRET}",
+    ],
+)
+def test_a_secret_is_found_as_written_anywhere(redactor: Redactor, text: str) -> None:
+    clean = redactor.clean(text)
+    assert "0123" not in clean
+    assert "[redacted]" in clean
+
+
+def test_text_without_a_secret_stays(redactor: Redactor) -> None:
+    assert redactor.clean("decode 94.0 tok/s 0123") == "decode 94.0 tok/s 0123"
+    assert Redactor().clean(SECRET) == SECRET
+
+
+def test_a_secret_inside_another_leaves_nothing_standing() -> None:
+    redactor = Redactor()
+    redactor.add("inner-secret")
+    redactor.add("outer-inner-secret-tail")
+    assert redactor.clean("outer-inner-secret-tail, inner-secret") == "[redacted], [redacted]"
+
+
+def test_json_values_are_cleaned_whole(redactor: Redactor) -> None:
+    value = {"a": [SECRET, 1, None, (SECRET, True)], f"key {SECRET}": {"b": 1.5}, 7: "x"}
+    assert redactor.clean_json(value) == {
+        "a": ["[redacted]", 1, None, ["[redacted]", True]],
+        "key [redacted]": {"b": 1.5},
+        7: "x",
+    }
+
+
+@pytest.mark.parametrize("secret", ["", "abc"])
+def test_what_cannot_be_hidden_is_refused(secret: str) -> None:
+    with pytest.raises(ValueError, match="cannot be hidden"):
+        Redactor().add(secret)
+
+
+def test_it_does_not_show_what_it_hides(redactor: Redactor) -> None:
+    assert "0123" not in repr(redactor)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.report.examples import run_evidence
+from tokgate.records import Role
+from tokgate.report.arms import ArmRow, arm_rows
+from tokgate.report.series import Point, Series, series_of
+from tokgate.stats.summary import summarise
+
+
+def series(launch: str, role: Role, metric: str, *values: float) -> Series:
+    return Series(
+        launch=launch,
+        arm=launch[3:],
+        role=role,
+        workload="single",
+        metric=metric,
+        unit="",
+        sources=("test",),
+        points=tuple(Point(index=i, value=v) for i, v in enumerate(values)),
+        summary=summarise(values) if values else None,
+    )
+
+
+def row(rows: tuple[ArmRow, ...], launch: str) -> ArmRow:
+    return next(r for r in rows if r.launch == launch)
+
+
+def test_the_incidents_break_even_cycle() -> None:
+    rows = arm_rows(
+        [
+            series("01-baseline", "control", "decode_tok_s", 88.8),
+            series("02-eagle3", "arm", "decode_tok_s", 60.0),
+            series("02-eagle3", "arm", "cycle_ms", 30.6),
+            series("02-eagle3", "arm", "accept_length", 1.85),
+        ]
+    )
+    arm = row(rows, "02-eagle3")
+    assert arm.break_even_cycle_ms == pytest.approx(20.83, abs=0.01)
+    assert arm.speed_up == pytest.approx(0.676, abs=0.001)
+    control = row(rows, "01-baseline")
+    assert (control.cycle_ms, control.accept_length, control.break_even_cycle_ms) == (None, None, None)
+
+
+def test_both_controls_together_are_the_twin() -> None:
+    rows = arm_rows(
+        [
+            series("01-baseline", "control", "decode_tok_s", 90.0),
+            series("02-eagle3", "arm", "decode_tok_s", 180.0),
+            series("03-baseline-again", "control-again", "decode_tok_s", 110.0),
+        ]
+    )
+    assert [r.speed_up for r in rows] == pytest.approx([0.9, 1.8, 1.1])
+
+
+def test_without_a_control_nothing_is_compared() -> None:
+    (only,) = arm_rows([series("02-eagle3", "arm", "decode_tok_s", 60.0)])
+    assert (only.decode_tok_s, only.speed_up, only.break_even_cycle_ms) == (60.0, None, None)
+
+
+def test_an_arm_of_which_nothing_is_known_says_so() -> None:
+    (only,) = arm_rows([series("02-eagle3", "arm", "decode_tok_s")])
+    assert (only.n, only.decode_tok_s) == (0, None)
+
+
+def test_one_row_per_launch_and_workload() -> None:
+    rows = arm_rows(series_of(run_evidence()))
+    assert len(rows) == len({(r.launch, r.workload) for r in rows}) == 6

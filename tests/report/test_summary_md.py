@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.report import example_verdicts, examples, hostile
+from tokgate.records import Verdict
+from tokgate.report.conclusion import SessionEnd
+from tokgate.report.summary_md import LIMIT_BYTES, render, text
+from tokgate.report.verdict_json import build
+
+
+def summary(*verdicts: Verdict, simulated: bool = False, end: SessionEnd | None = None) -> str:
+    evidence = examples.run_evidence(simulated=simulated)
+    return render(build(evidence, verdicts, examples.rig(), end=end), "reports/x")
+
+
+@pytest.mark.parametrize(
+    ("foreign", "escaped"),
+    [
+        ("a|b", "a\\|b"),
+        ("<script>", "&lt;script&gt;"),
+        ("first\nsecond", "first second"),
+        ("`code` *bold* _x_", "\\`code\\` \\*bold\\* \\_x\\_"),
+        ("[link](http://example.invalid)", "\\[link\\](http\\://example.invalid)"),
+        ("cuda graph: False at 12:30", "cuda graph: False at 12:30"),
+        ("@someone #12 :tada:", "\\@someone \\#12 \\:tada:"),
+        ("\x1b[31mred\x1b[0m\x00", "red\\\\x00"),
+    ],
+)
+def test_foreign_text_is_only_text(foreign: str, escaped: str) -> None:
+    assert text(foreign) == escaped
+
+
+def test_every_table_row_has_as_many_cells_as_its_head() -> None:
+    rows = [line for line in summary(*example_verdicts.verdicts()).split("\n") if line.startswith("|")]
+    cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
+    assert set(cells) == {10, 9, 4}  # verdicts, arms, differences
+
+
+def test_nothing_foreign_is_html() -> None:
+    assert not re.search(r"<(?!\s)", summary(*example_verdicts.verdicts()))
+
+
+def test_outcome_reason_and_next_step_are_there() -> None:
+    told = summary(*example_verdicts.six_outcomes())
+    assert told.startswith("# tokgate REGRESSED: speculation loses: 60.2 tok/s")
+    assert "**Next:** look for 'cuda graph: False'" in told
+    assert (
+        "| **regressed** | speculation\\_beats\\_its\\_twin | 02-eagle3-2step | single | 60.2 tok/s |" in told
+    )
+    assert "| 02-eagle3-2step | single | 60.2 | 30.71 | 21.03 | 1.86 | 0.682 | 15 |" in told
+    assert "Raw data: `reports/x`" in told
+
+
+def test_simulated_is_said() -> None:
+    assert "**SIMULATED**" in summary(*example_verdicts.six_outcomes(), simulated=True)
+    assert "SIMULATED" not in summary(*example_verdicts.six_outcomes())
+
+
+@pytest.mark.parametrize("many", [1, 60, 2_000])
+@pytest.mark.parametrize("foreign", hostile.HOSTILE, ids=range(len(hostile.HOSTILE)))
+def test_it_never_grows_beyond_its_limit(foreign: str, many: int) -> None:
+    told = summary(*[example_verdicts.hostile(foreign)] * many)
+    assert len(told.encode()) <= LIMIT_BYTES
+    assert told.rstrip().endswith("Raw data: `reports/x`")
+    if many == 2_000:
+        assert re.search(r"… \d+ more lines did not fit: see verdict.json", told)
+
+
+def test_failures_without_a_verdict_are_listed() -> None:
+    assert "- a::b" in summary(
+        *example_verdicts.six_outcomes(), end=SessionEnd(status=1, unclassified=("a::b",))
+    )

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tests.report import example_verdicts, examples, hostile
+from tokgate.records import Verdict
+from tokgate.report.conclusion import SessionEnd
+from tokgate.report.terminal import render, verdict_text, wants_colour
+from tokgate.report.verdict_json import build
+from tokgate.report.visible import columns
+
+
+def block(
+    *verdicts: Verdict, simulated: bool = False, end: SessionEnd | None = None, width: int = 80
+) -> list[str]:
+    evidence = examples.run_evidence(simulated=simulated)
+    file = build(evidence, verdicts, examples.rig(simulated=simulated), end=end)
+    return render(file, "reports/20261129T154000-kimi-8gpu", colour=False, width=width).split("\n")
+
+
+def test_the_block_as_a_whole() -> None:
+    assert block(*example_verdicts.six_outcomes(), simulated=True) == [
+        "tokgate  REGRESSED  exit 13  rig kimi-8gpu",
+        "SIMULATED: no number here says anything about a real machine",
+        "speculation loses: 60.2 tok/s where the control arm makes 88.5 (-32.0 %)",
+        "",
+        "REGRESSED    speculation_beats_its_… 02-eagle3-2step/single  60.2 tok/s  -32.0 %",
+        "             speculation loses: 60.2 tok/s where the control arm makes 88.5",
+        "             (-32.0 %)",
+        "             do: look for 'cuda graph: False' on decode lines: grep 'Decode",
+        "             batch' launches/02-eagle3-2step/server.log",
+        "INVALID      decode_throughput 03-eagle3-pinned/single",
+        "             the server of 03-eagle3-pinned did not start: it does not fit into",
+        "             GPU memory",
+        "             do: free GPU 3, held by pid 4242 (python3)",
+        "inconclusive steadiness 02-eagle3-2step/conc4  n=4",
+        "             02-eagle3-2step, conc4: the series still rises, 16 generations are",
+        "             too few",
+        "             do: measure longer: --rig-set workloads.conc4.repeats=12",
+        "no-baseline  stored_baseline 02-eagle3-2step/single  60.2 tok/s  n=15",
+        "             no stored baseline for 02-eagle3-2step, single",
+        "             do: tokgate baseline update kimi-8gpu --why 'first measurement'",
+        "improved     stored_baseline 01-baseline/single  88.8 tok/s  +5.6 %  n=15",
+        "pass         time_to_first_token 01-baseline/single  80.0 ms  n=15",
+        "raw: reports/20261129T154000-kimi-8gpu",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 60, 200])
+def test_no_line_is_wider_than_the_terminal_or_eighty_columns(width: int) -> None:
+    lines = block(
+        *example_verdicts.verdicts(), width=width, end=SessionEnd(status=1, unclassified=(hostile.LONG,))
+    )
+    assert max(columns(line) for line in lines) <= min(width, 80)
+
+
+def test_hostile_text_cannot_reach_the_terminal() -> None:
+    text = "\n".join(block(*example_verdicts.verdicts()))
+    assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_colours_are_ours_alone() -> None:
+    file = build(examples.run_evidence(), example_verdicts.verdicts(), examples.rig())
+    coloured = render(file, "reports/x", colour=True)
+    assert "\x1b[1;31mREGRESSED" in coloured
+    for code in ("[1;31m", "[1;32m", "[32m", "[33m", "[35m", "[36m", "[0m"):
+        coloured = coloured.replace(f"\x1b{code}", "")
+    assert coloured == render(file, "reports/x", colour=False)
+
+
+def test_kept_promises_beyond_thirty_are_counted() -> None:
+    kept = example_verdicts.six_outcomes()[0]
+    lines = block(*[kept] * 50)
+    assert sum(line.startswith("pass ") for line in lines) == 30
+    assert "             … and 20 more that hold: see verdict.json" in lines
+
+
+def test_nothing_judged_says_what_to_do() -> None:
+    assert block()[:3] == [
+        "tokgate  INVALID  exit 11  rig kimi-8gpu",
+        "tests ran but nothing was judged",
+        "do: see which tests were skipped and why: run again with -ra",
+    ]
+
+
+def test_failures_without_a_verdict_are_listed() -> None:
+    lines = block(
+        *example_verdicts.six_outcomes(), end=SessionEnd(status=1, unclassified=("perf_tests/t.py::test_x",))
+    )
+    assert "FAILED       perf_tests/t.py::test_x" in lines
+
+
+def test_a_verdicts_text_tells_everything_that_backs_it() -> None:
+    regressed = example_verdicts.six_outcomes()[2]
+    assert verdict_text(regressed).split("\n") == [
+        "REGRESSED speculation loses: 60.2 tok/s where the control arm makes 88.5 (-32.0 %)",
+        "  speculation_beats_its_twin 02-eagle3-2step/single: 60.2 tok/s  -32.0 %  n=15",
+        "  against: 88.5 tok/s (twin: baseline arm of this session, n=30)",
+        "  interval: -32.6 % … -31.4 %",
+        "  floor: 3.0% and 0.5 tok/s, both exceeded",
+        "  evidence: cycle 30.7 ms, break-even 20.9 ms at accept length 1.85",
+        "  warning: 1 of 16 generations failed: the stream ended before [DONE]",
+        f"  do: {regressed.do}",
+        "  raw: launches/02-eagle3-2step/generations.jsonl",
+    ]
+
+
+@pytest.mark.parametrize("text", hostile.HOSTILE)
+def test_a_verdicts_text_is_printable(text: str) -> None:
+    assert all(line.isprintable() for line in verdict_text(example_verdicts.hostile(text)).split("\n"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environ", "wanted"),
+    [
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+    ],
+)
+def test_colour_only_on_a_terminal_that_wants_it(
+    stream: io.StringIO, environ: dict[str, str], wanted: bool
+) -> None:
+    assert wants_colour(stream, environ) is wanted

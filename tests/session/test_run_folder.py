@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.session.generations import generation
+from tests.session.rigs import small_rig
+from tokgate.errors import UsageError
+from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunInfo
+from tokgate.records.redactor import Redactor
+from tokgate.session.run_folder import RunFolder, load_run
+
+LAUNCH = Launch(id="01-baseline", arm="baseline", role="control")
+INFO = RunInfo(
+    run_id="20261129T120000-small",
+    rig="small",
+    simulated=False,
+    started_at="2026-11-29T12:00:00+00:00",
+    command="pytest perf_tests -m eagle3",
+    selection="perf_tests -m eagle3",
+    tokgate_version="0.1.0",
+)
+
+
+def written(path: Path, redactor: Redactor | None = None) -> RunFolder:
+    folder = RunFolder(path, redactor or Redactor())
+    folder.write_record("run.json", INFO)
+    folder.write_record("rig.json", small_rig())
+    folder.write_record("fingerprint.json", Fingerprint(facts={"host.kernel": "6.1", "driver": None}))
+    folder.write_record("slate-start.json", CleanSlate(when="session start", host="local"))
+    return folder
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    generations = tuple(generation(index=i) for i in range(3))
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    folder.append_generations(LAUNCH.id, generations[:1])
+    folder.append_generations(LAUNCH.id, generations[1:])
+
+    evidence, rig = load_run(tmp_path)
+
+    assert rig == small_rig()
+    assert evidence.info == INFO
+    assert evidence.launches[0].generations == generations
+    assert evidence.slate_at_end is None
+    assert evidence.fingerprint is not None
+    assert evidence.fingerprint.facts["driver"] is None
+
+
+def test_samples_are_recomputed_and_leave_out_warm_up_and_failures(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    folder.append_generations(
+        LAUNCH.id,
+        (generation(index=0, warmup=True), generation(index=1), generation(index=2, status="cut")),
+    )
+    samples = load_run(tmp_path)[0].launches[0].samples
+    assert {s.index for s in samples if s.metric == "decode_tok_s"} == {1}
+
+
+def test_a_secret_never_reaches_the_folder(tmp_path: Path) -> None:
+    redactor = Redactor()
+    redactor.add("s3cret-key-0123456789")
+    folder = written(tmp_path, redactor)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH, notes=("it said s3cret-key-0123456789",)))
+    folder.append_generations(LAUNCH.id, (generation(index=0, why="s3cret-key-0123456789", status="cut"),))
+    folder.write_body("launches/01-baseline/bodies/0000.sse", b"\xff\x00 s3cret-key-0123456789 \xfe")
+    files = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert len(files) >= 7
+    assert not [p for p in files if b"s3cret-key-0123456789" in p.read_bytes()]
+    assert (tmp_path / "launches/01-baseline/bodies/0000.sse").read_bytes()[:2] == b"\xff\x00"
+
+
+def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no run\.json"):
+        load_run(tmp_path)
+    with pytest.raises(UsageError, match="no such folder"):
+        load_run(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("damage", ["{", "{}", "\ufeffnull"])
+def test_a_damaged_record_names_the_file(tmp_path: Path, damage: str) -> None:
+    written(tmp_path).write_text("rig.json", damage)
+    with pytest.raises(UsageError, match=r"rig\.json as Rig"):
+        load_run(tmp_path)
+
+
+def test_a_torn_generation_line_names_the_line(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    folder.append_generations(LAUNCH.id, (generation(index=0),))
+    with (tmp_path / "launches/01-baseline/generations.jsonl").open("a") as file:
+        file.write('{"request_id": "x"')
+    with pytest.raises(UsageError, match=r"generations\.jsonl, line 2"):
+        load_run(tmp_path)

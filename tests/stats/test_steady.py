@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tokgate.stats.steady import steadiness_of
+
+
+def test_a_steady_series_has_neither_trend_nor_warm_up() -> None:
+    found = steadiness_of([44.6, 44.5, 44.7, 44.6, 44.4, 44.8])
+
+    assert not found.trending(0.03)
+    assert not found.still_warming(0.03)
+    assert found.robust_cv == pytest.approx(1.4826 * 0.1 / 44.6, rel=0.01)
+
+
+def test_a_machine_that_heats_up_shows_a_trend() -> None:
+    found = steadiness_of([100.0, 98.0, 96.0, 94.0, 92.0, 90.0])
+
+    assert found.trend == pytest.approx(-10 / 95)
+    assert found.trending(0.03)
+    assert not found.trending(0.2)
+
+
+def test_noise_of_the_same_size_is_no_trend() -> None:
+    assert not steadiness_of([100.0, 90.0, 98.0, 92.0, 96.0, 94.0]).trending(0.03)
+
+
+def test_a_slow_first_value_is_a_warm_up_that_is_not_over() -> None:
+    found = steadiness_of([30.0, 44.5, 44.7, 44.6, 44.4, 44.8])
+
+    assert found.still_warming(0.03)
+    assert found.first == pytest.approx(30 / 44.6 - 1)
+    assert not steadiness_of([44.5, 30.0, 44.7, 44.6, 44.4, 44.8]).still_warming(0.03)
+
+
+def test_spread_is_not_moved_by_one_outlier() -> None:
+    assert steadiness_of([10.0, 10.1, 10.2, 10.3, 50.0]).robust_cv < 0.02
+
+
+def test_four_values_cannot_show_a_trend_and_say_so() -> None:
+    found = steadiness_of([1.0, 2.0, 3.0, 4.0])
+
+    assert found.trend is None
+    assert not found.trending(0.0)
+    assert found.warnings == ("n=4 is too few to tell a trend from chance: it needs 1 more",)
+
+
+def test_a_constant_is_steady() -> None:
+    found = steadiness_of([5.0] * 6)
+
+    assert (found.trend, found.robust_cv, found.first) == (0.0, 0.0, 0.0)
+
+
+def test_false_alarms_stay_at_their_rate() -> None:
+    random.seed(3)
+    alarms = sum(steadiness_of([random.gauss(100, 5) for _ in range(8)]).trending(0.0) for _ in range(500))
+
+    assert alarms <= 40  # 5 % of 500 is 25, plus three standard errors
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [0.0, 0.0]])
+def test_too_little_is_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"steadiness|median"):
+        steadiness_of(values)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.verdicts.evidence import controls, eagle3, make_rig
+from tokgate.records import Outcome
+from tokgate.verdicts.checks.cycle_time import cycle_time
+
+
+def test_a_cycle_is_decode_time_per_verify_call_and_not_the_verify_phase() -> None:
+    (verdict,) = cycle_time(make_rig(), eagle3(), "single")
+
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.value == pytest.approx(255 / 59.8 / 138 * 1e3, rel=1e-3)
+    assert verdict.headline.startswith("cycle per verify call 30.90 ms on eagle3-2step")
+    assert any("not the latency of the verify phase" in e for e in verdict.evidence)
+
+
+def test_a_cycle_over_its_ceiling_is_regressed() -> None:
+    rig = make_rig(budgets=[{"metric": "cycle_ms", "at_most": 20.8}])
+    (verdict,) = cycle_time(rig, eagle3(), "single")
+
+    assert verdict.outcome is Outcome.REGRESSED
+
+
+def test_the_control_has_no_cycle() -> None:
+    (verdict,) = cycle_time(make_rig(), controls()[0], "single")
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "does no speculation" in verdict.headline

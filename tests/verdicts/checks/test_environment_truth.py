@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from tests.verdicts.evidence import eagle3, make_launch, make_rig
+from tokgate.records import Outcome, VariableState
+from tokgate.verdicts.checks.environment_truth import environment_truth
+
+RIG = make_rig()
+
+
+def test_a_proven_server_passes_twice() -> None:
+    environment, arguments = environment_truth(RIG, eagle3())
+
+    assert environment.headline == "environment of 02-eagle3-2step: 2 variables present in 3 processes"
+    assert arguments.headline == ("arguments of 02-eagle3-2step: the server runs with all 7 that it tells of")
+    assert {environment.outcome, arguments.outcome} == {Outcome.PASS}
+
+
+def test_every_process_without_the_variable_is_named() -> None:
+    launch = make_launch()
+    assert launch.environment is not None
+    rows = tuple(
+        r.model_copy(update={"state": VariableState.ABSENT, "found": None})
+        if r.variable == "NCCL_ALGO"
+        else r
+        for r in launch.environment.rows
+    )
+    broken = launch.model_copy(update={"environment": launch.environment.model_copy(update={"rows": rows})})
+    verdict, _ = environment_truth(RIG, broken)
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "NCCL_ALGO absent from main (pid 100)" in verdict.headline
+    assert "NCCL_ALGO absent from scheduler TP1 (pid 102)" in verdict.evidence
+
+
+def test_strays_and_overwritten_variables_are_warnings() -> None:
+    launch = make_launch()
+    assert launch.environment is not None
+    truth = launch.environment.model_copy(
+        update={
+            "strays": {"LD_PRELOAD": "/x.so"},
+            "overwritten": {"NCCL_ALGO": "set in engine.py", "NCCL_NEVER_ASKED": "set in engine.py"},
+        }
+    )
+    verdict, _ = environment_truth(RIG, launch.model_copy(update={"environment": truth}))
+
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.warnings == (
+        "NCCL_ALGO=Ring is overwritten by SGLang itself: set in engine.py",
+        "nobody asked for it, but the server has it: LD_PRELOAD=/x.so",
+    )
+
+
+def test_an_eagle3_arm_without_speculation_is_invalid() -> None:
+    _, verdict = environment_truth(RIG, eagle3(server_info={"speculative_algorithm": None}))
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "does no speculation" in verdict.headline
+    assert verdict.do
+
+
+def test_a_server_that_tells_nothing_of_itself_proves_nothing() -> None:
+    launch = eagle3()
+    assert launch.server is not None
+    silent = launch.model_copy(update={"server": launch.server.model_copy(update={"server_info": {}})})
+    _, verdict = environment_truth(RIG, silent)
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "told none of its arguments" in verdict.headline

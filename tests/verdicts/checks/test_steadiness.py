@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.verdicts.evidence import STEADY, controls, eagle3, make_generation, make_launch, make_rig, series
+from tokgate.records import Outcome, Verdict
+from tokgate.verdicts.checks.steadiness import drift, steadiness
+
+
+def judged(rates: Sequence[float], **rig: Any) -> Verdict:
+    workload = {"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": len(rates)}
+    (verdict,) = steadiness(make_rig(workloads=[workload], **rig), make_launch(series(rates)), "single")
+    return verdict
+
+
+def test_a_steady_launch_passes_and_shows_its_values() -> None:
+    verdict = judged(STEADY)
+
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.headline == "decode 44.6 tok/s on 01-baseline: steady, spread 0.3%"
+    assert "in order: 44.6, 44.5, 44.7, 44.6, 44.4, 44.8" in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("rates", "words", "do"),
+    [
+        ((100.0, 98.0, 96.0, 94.0, 92.0, 90.0), "still moving, -10.5% from first to last", "raise warmup"),
+        ((30.0, 44.5, 44.7, 44.6, 44.4, 44.8), "the first value is -32.7% off the others", "raise warmup"),
+        ((100.0, 80.0, 120.0, 90.0, 110.0, 95.0), "spread 15.2%, more than 5.0%", "what else runs"),
+        (STEADY[:4], "n=4 cannot show a trend, needs 1 more", "set repeats of single to 5"),
+    ],
+)
+def test_what_is_not_steady_is_inconclusive_and_named(rates: Sequence[float], words: str, do: str) -> None:
+    verdict = judged(rates)
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert words in verdict.headline
+    assert verdict.do is not None
+    assert do in verdict.do
+
+
+def test_a_rig_for_a_busy_machine_widens_the_limits() -> None:
+    wide = {"decode_tok_s": {"relative": 0.2, "absolute": 2.0}}
+
+    assert judged((100.0, 80.0, 120.0, 90.0, 110.0, 95.0), floors=wide).outcome is Outcome.PASS
+
+
+def test_one_value_has_no_spread() -> None:
+    verdict = judged(STEADY[:1])
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "one value has no spread" in verdict.headline
+
+
+def test_an_arm_is_judged_by_its_cycle_since_prompts_differ_in_acceptance() -> None:
+    """Each prompt accepts another share, so tok/s spreads; the time per verify call does not."""
+    generations = tuple(
+        make_generation(index=i, launch="02-eagle3-2step", tok_s=255 / (n * 0.030), verify_ct=n)
+        for i, n in enumerate((100, 110, 120, 130, 140, 150))
+    )
+    launch = eagle3().model_copy(update={"generations": generations})
+    (verdict,) = steadiness(make_rig(), launch, "single")
+
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.metric == "cycle_ms"
+    assert verdict.headline.startswith("cycle per verify call 30.00 ms on 02-eagle3-2step: steady")
+
+
+@pytest.mark.parametrize(
+    ("factor", "outcome", "words"),
+    [
+        (1.0, Outcome.PASS, "no drift"),
+        (0.99, Outcome.PASS, "no drift"),
+        (0.9, Outcome.INCONCLUSIVE, "the machine drifted -10.0%: control 44.6 before, 40.1 tok/s after"),
+        (1.1, Outcome.INCONCLUSIVE, "the machine drifted +10.0%"),
+    ],
+)
+def test_drift_either_way_is_told_with_both_numbers(factor: float, outcome: Outcome, words: str) -> None:
+    (verdict,) = drift(make_rig(), controls(STEADY, tuple(v * factor for v in STEADY)), "single")
+
+    assert verdict.outcome is outcome
+    assert words in verdict.headline
+    assert (verdict.do is None) is (outcome is Outcome.PASS)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_noise_that_could_hide_a_drift_is_no_pass(swap: bool) -> None:
+    pair: tuple[Sequence[float], Sequence[float]] = (STEADY, (36.0, 55.0, 41.0, 50.0, 44.6, 44.0))
+    (verdict,) = drift(make_rig(), controls(*(reversed(pair) if swap else pair)), "single")
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "drift not excluded" in verdict.headline
+
+
+def test_the_same_launch_twice_brackets_nothing() -> None:
+    (verdict,) = drift(make_rig(), (controls()[0], controls()[0]), "single")
+
+    assert verdict.outcome is Outcome.INVALID

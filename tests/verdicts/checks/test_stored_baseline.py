@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.verdicts.evidence import STEADY, make_fingerprint, make_launch, make_rig, series
+from tokgate.records import Difference, Fingerprint, Outcome, Verdict
+from tokgate.rig.models import Rig
+from tokgate.verdicts.baseline_file import Absence, BaselineFile, BaselineLaunch, Provenance
+from tokgate.verdicts.checks.stored_baseline import stored_baseline
+from tokgate.verdicts.identity import identity_hash, identity_of_launch
+
+RIG = make_rig()
+
+
+def stored(
+    rates: Sequence[float] = STEADY, *, rig: Rig = RIG, launches: int = 2, **changes: Any
+) -> BaselineFile:
+    identity = {**identity_of_launch(rig, make_launch(), "single", None), **changes.pop("settings", {})}
+    one = tuple((rate,) for rate in rates)
+    fields: dict[str, Any] = {
+        "rig": rig.name,
+        "arm": "baseline",
+        "workload": "single",
+        "simulated": identity["simulated"] == "true",
+        "identity": identity,
+        "identity_hash": identity_hash(identity),
+        "fingerprint": make_fingerprint(),
+        "provenance": Provenance(who="ada", when="2026-11-01T12:00:00+00:00", why="first", runs=("r1",)),
+        "launches": tuple(
+            BaselineLaunch(run_id="r1", launch=f"0{i}", samples={"decode_tok_s": one})
+            for i in range(launches)
+        ),
+    }
+    return BaselineFile(**{**fields, **changes})
+
+
+def judged(
+    rates: Sequence[float],
+    baseline: BaselineFile | Absence,
+    *,
+    rig: Rig = RIG,
+    fingerprint: Fingerprint | None = None,
+) -> Verdict:
+    (verdict,) = stored_baseline(rig, make_launch(series(rates)), "single", baseline, fingerprint)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("factor", "outcome", "words"),
+    [
+        (0.90, Outcome.REGRESSED, "-10.0%, worse than baseline 44.6, interval -10."),
+        (0.985, Outcome.PASS, "-1.5%, no loss against baseline 44.6"),
+        (1.0, Outcome.PASS, "+0.0%, no loss against"),
+        (1.10, Outcome.IMPROVED, "+10.0%, better than baseline 44.6"),
+    ],
+)
+def test_creep_is_told_with_its_interval(factor: float, outcome: Outcome, words: str) -> None:
+    verdict = judged(tuple(v * factor for v in STEADY), stored())
+
+    assert verdict.outcome is outcome
+    assert words in verdict.headline
+    assert verdict.reference is not None
+    assert (verdict.reference.value, verdict.reference.n) == (44.6, 12)
+    assert verdict.change == pytest.approx(factor - 1, abs=0.001)
+    assert (verdict.do is None) is (outcome in (Outcome.PASS, Outcome.IMPROVED))
+
+
+def test_the_floors_of_the_rig_count() -> None:
+    wide = make_rig(floors={"decode_tok_s": {"relative": 0.2, "absolute": 2.0}})
+
+    assert judged(tuple(v * 0.9 for v in STEADY), stored(), rig=wide).outcome is Outcome.PASS
+
+
+def test_a_baseline_too_short_decides_nothing() -> None:
+    verdict = judged(STEADY, stored(STEADY[:3], launches=1))
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "n=6+3, 4 a side needed" in verdict.headline
+
+
+def test_only_metrics_that_both_have_are_compared() -> None:
+    baseline = stored()
+    samples = {"decode_tok_s": ((44.6,),) * 6, "ttft_ms": ((20.0,),) * 6, "cycle_ms": ((9.0,),) * 6}
+    both = baseline.model_copy(
+        update={"launches": (BaselineLaunch(run_id="r", launch="01", samples=samples),)}
+    )
+    verdicts = stored_baseline(RIG, make_launch(), "single", both, None)
+
+    assert [v.metric for v in verdicts] == ["decode_tok_s", "ttft_ms"]
+
+
+def test_no_metric_in_common_is_invalid_not_a_pass() -> None:
+    baseline = stored().model_copy(
+        update={"launches": (BaselineLaunch(run_id="r", launch="01", samples={"cycle_ms": ((9.0,),)}),)}
+    )
+    verdict = judged(STEADY, baseline)
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "no metric in common" in verdict.headline
+
+
+def test_a_missing_baseline_tells_the_command_that_stores_one() -> None:
+    absence = Absence(path="baselines/small/0.json", identity={})
+    verdict = judged(STEADY, absence)
+
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert verdict.headline == "no baseline for single on baseline"
+    assert verdict.do is not None
+    assert 'tokgate baseline update RUN --arm baseline --why "…"' in verdict.do
+
+
+def test_the_nearest_baseline_is_named_with_what_differs() -> None:
+    absence = Absence(
+        path="baselines/small/0.json",
+        identity={},
+        nearest="baselines/small/1f.json",
+        differs=(Difference(key="args.tp_size", before="4", now=None),),
+        unreadable=("2f.json: no JSON",),
+    )
+    verdict = judged(STEADY, absence)
+
+    assert verdict.headline.endswith("nearest is baselines/small/1f.json, 1 setting differs")
+    assert verdict.evidence == ("args.tp_size: 4 there, not set here",)
+    assert verdict.warnings == ("unreadable neighbour 2f.json: no JSON",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"args.tp_size": "8"}, "args.tp_size"),
+        ({"simulated": "true"}, "simulated"),
+        ({"workload.output_tokens": "64"}, "workload.output_tokens"),
+    ],
+)
+def test_a_baseline_of_another_identity_is_none(settings: dict[str, str], key: str) -> None:
+    """Whoever hands over the wrong file, or one of a simulated machine, gets no comparison."""
+    verdict = judged(STEADY, stored(settings=settings))
+
+    assert verdict.outcome is Outcome.NO_BASELINE
+    assert [d.key for d in verdict.differs] == [key]
+
+
+def test_a_server_without_a_version_has_no_baseline_to_choose() -> None:
+    launch = make_launch()
+    assert launch.server is not None
+    mute = launch.model_copy(update={"server": launch.server.model_copy(update={"sglang_version": None})})
+    (verdict,) = stored_baseline(RIG, mute, "single", stored(), None)
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "did not tell its SGLang version" in verdict.headline
+
+
+def test_what_makes_a_baseline_stale_comes_first() -> None:
+    now = make_fingerprint(
+        {"host.boot_id": "b2", "gpu.driver": "595.2", "host.kernel": "6.2", "sglang.dirty": "1f0c"}
+    )
+    verdict = judged(STEADY, stored(), fingerprint=now)
+
+    assert verdict.outcome is Outcome.PASS
+    assert [d.key for d in verdict.differs] == ["host.boot_id", "gpu.driver", "sglang.dirty", "host.kernel"]
+    assert verdict.warnings[:3] == (
+        "stale baseline: the machine was booted since (host.boot_id: b1 then, b2 now)",
+        "stale baseline: another driver (gpu.driver: 580.1 then, 595.2 now)",
+        "stale baseline: other edits in SGLang (sglang.dirty: no then, 1f0c now)",
+    )
+
+
+def test_one_server_run_does_not_hold_the_spread_between_restarts() -> None:
+    assert any("one server run" in w for w in judged(STEADY, stored(launches=1)).warnings)
+    assert not any("one server run" in w for w in judged(STEADY, stored()).warnings)

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.verdicts.evidence import make_fingerprint
+from tokgate.errors import BaselineError
+from tokgate.verdicts.baseline_file import (
+    Absence,
+    BaselineFile,
+    BaselineLaunch,
+    Provenance,
+    baseline_path,
+    find,
+    load,
+    save,
+)
+from tokgate.verdicts.identity import Identity, identity_hash
+
+IDENTITY = {"simulated": "false", "args.tp_size": "8", "sglang.version": "0.5.23"}
+
+
+def make_baseline(identity: Identity | None = None, **changes: Any) -> BaselineFile:
+    identity = IDENTITY if identity is None else identity
+    fields: dict[str, Any] = {
+        "rig": "small",
+        "arm": "baseline",
+        "workload": "single",
+        "simulated": identity["simulated"] == "true",
+        "identity": identity,
+        "identity_hash": identity_hash(identity),
+        "fingerprint": make_fingerprint(),
+        "provenance": Provenance(who="ada", when="2026-11-29T12:00:00+00:00", why="first", runs=("r1",)),
+        "launches": (
+            BaselineLaunch(run_id="r1", launch="01", samples={"decode_tok_s": ((44.5,), (44.6, 44.7))}),
+        ),
+    }
+    return BaselineFile(**{**fields, **changes})
+
+
+def test_what_was_stored_comes_back(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+
+    assert path == tmp_path / "baselines/small" / f"{identity_hash(IDENTITY)[:12]}.json"
+    assert load(path) == make_baseline()
+    assert load(path).by_start("decode_tok_s") == ((44.5,), (44.6, 44.7))
+
+
+def test_the_file_is_made_for_review(tmp_path: Path) -> None:
+    text = save(tmp_path, make_baseline()).read_text()
+    keys = list(json.loads(text))
+
+    assert keys == sorted(keys)
+    assert text.endswith("}\n")
+    assert "44.6,\n" in text
+
+
+def test_everyone_may_read_it(tmp_path: Path) -> None:
+    mode = save(tmp_path, make_baseline()).stat().st_mode
+
+    assert stat.S_IMODE(mode) == 0o644
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+    before = path.read_text()
+    path.unlink()
+    path.mkdir()  # a folder in the file's place: the rename must fail
+    (path / "keep").write_text(before)
+
+    with pytest.raises(BaselineError, match="write the baseline"):
+        save(tmp_path, make_baseline())
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def spoiled(tmp_path: Path, **changes: Any) -> Path:
+    path = save(tmp_path, make_baseline())
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"schema_number": 2}, "schema_number 2, this tokgate reads 1"),
+        ({"schema_number": None}, "schema_number None"),
+        ({"identity": {"simulated": "false"}}, "edited by hand"),
+        ({"identity_hash": "0" * 64}, "edited by hand"),
+        ({"simulated": True}, "simulated contradicts the identity"),
+        ({"launches": []}, "launches"),
+        ({"launches": [{"run_id": "r", "launch": "l", "samples": {}}]}, "no launch holds a sample"),
+        ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[]]}}]}, "ttft_ms"),
+        ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[0]]}}]}, "ttft_ms"),
+        ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[-1]]}}]}, "ttft_ms"),
+        ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [["x"]]}}]}, "ttft_ms"),
+        ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[float("nan")]]}}]}, "ttft_ms"),
+        ({"surprise": 1}, "surprise"),
+        ({"identity": None}, "identity"),
+    ],
+)
+def test_a_corrupt_file_is_an_error_that_names_the_place(
+    tmp_path: Path, changes: dict[str, Any], found: str
+) -> None:
+    with pytest.raises(BaselineError) as caught:
+        load(spoiled(tmp_path, **changes))
+
+    assert found in caught.value.found
+    assert caught.value.do
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"schema_number": 1}']
+)
+def test_garbage_is_an_error(tmp_path: Path, content: bytes) -> None:
+    path = save(tmp_path, make_baseline())
+    path.write_bytes(content)
+
+    with pytest.raises(BaselineError):
+        load(path)
+
+
+def test_a_renamed_file_is_an_error(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+    moved = path.rename(path.with_name("0123456789ab.json"))
+
+    with pytest.raises(BaselineError, match="renamed or copied"):
+        load(moved)
+
+
+def test_a_missing_file_is_an_error_of_load_and_an_absence_of_find(tmp_path: Path) -> None:
+    with pytest.raises(BaselineError, match="No such file"):
+        load(tmp_path / "x.json")
+
+    assert find(tmp_path, "small", IDENTITY) == Absence(
+        path=f"baselines/small/{identity_hash(IDENTITY)[:12]}.json", identity=IDENTITY
+    )
+
+
+def test_a_corrupt_file_is_never_an_absence(tmp_path: Path) -> None:
+    save(tmp_path, make_baseline()).write_text("{")
+
+    with pytest.raises(BaselineError):
+        find(tmp_path, "small", IDENTITY)
+
+
+def test_a_folder_that_cannot_be_looked_into_is_never_an_absence(tmp_path: Path) -> None:
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / "baselines/small").symlink_to("small")
+
+    with pytest.raises(BaselineError, match="look for the baseline"):
+        find(tmp_path, "small", IDENTITY)
+
+
+def test_an_absence_names_the_nearest_neighbour_and_what_differs(tmp_path: Path) -> None:
+    save(tmp_path, make_baseline({**IDENTITY, "args.tp_size": "4", "sglang.version": "0.5.22"}))
+    near = make_baseline({**IDENTITY, "args.tp_size": "4"})
+    save(tmp_path, near)
+
+    found = find(tmp_path, "small", IDENTITY)
+
+    assert isinstance(found, Absence)
+    assert found.nearest == near.name
+    assert [(d.key, d.before, d.now) for d in found.differs] == [("args.tp_size", "4", "8")]
+
+
+def test_a_simulated_machine_is_no_neighbour_of_a_real_one(tmp_path: Path) -> None:
+    save(tmp_path, make_baseline({**IDENTITY, "simulated": "true"}))
+    found = find(tmp_path, "small", IDENTITY)
+
+    assert isinstance(found, Absence)
+    assert found.nearest is None
+
+
+def test_a_corrupt_neighbour_is_told(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline({**IDENTITY, "args.tp_size": "4"}))
+    path.write_text("{")
+    found = find(tmp_path, "small", IDENTITY)
+
+    assert isinstance(found, Absence)
+    assert found.unreadable[0].startswith(path.name)
+
+
+@pytest.mark.parametrize("rig", ["..", "../x", "a/b", "", ".hidden", "A"])
+def test_a_rig_name_leads_nowhere_else(rig: str) -> None:
+    with pytest.raises(BaselineError, match="no name of a rig"):
+        baseline_path(Path("/nowhere"), rig, IDENTITY)

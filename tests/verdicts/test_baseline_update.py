@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig, make_run, make_slate, series
+from tokgate.errors import BaselineError
+from tokgate.records import Finding, Liveness, RunEvidence
+from tokgate.verdicts.baseline_file import Absence, BaselineFile, Provenance
+from tokgate.verdicts.baseline_update import Draft, drafts
+from tokgate.verdicts.identity import Identity, identity_of_launch
+
+ONE = [{"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 6}]
+RIG = make_rig(workloads=ONE)
+PROVENANCE = Provenance(who="ada", when="2026-11-29T13:00:00+00:00", why="new driver", runs=("r",))
+
+
+class Shelf:
+    """Baselines by identity, as a folder would hold them."""
+
+    def __init__(self, *stored: BaselineFile) -> None:
+        self.stored = {tuple(sorted(s.identity.items())): s for s in stored}
+
+    def __call__(self, identity: Identity) -> BaselineFile | Absence:
+        absent = Absence(path="baselines/small/0.json", identity=identity)
+        return self.stored.get(tuple(sorted(identity.items())), absent)
+
+
+def drawn(run: RunEvidence, shelf: Shelf | None = None, **options: Any) -> tuple[Draft, ...]:
+    return drafts(RIG, run, shelf or Shelf(), **{"provenance": PROVENANCE, **options})
+
+
+def test_both_controls_are_one_baseline_of_two_launches() -> None:
+    (draft,) = drawn(make_run(*controls()))
+
+    assert draft.old is None
+    assert [launch.launch for launch in draft.new.launches] == ["01-baseline", "04-baseline-again"]
+    assert draft.new.by_start("decode_tok_s") == tuple((v,) for v in (*STEADY, *STEADY))
+    assert draft.new.provenance == PROVENANCE
+    assert draft.new.identity == identity_of_launch(RIG, controls()[0], "single", None)
+    assert "decode_tok_s: 44.6 tok/s (n=12), new" in draft.changes()
+
+
+def test_every_arm_and_workload_has_its_own() -> None:
+    found = drawn(make_run(*controls(), eagle3()))
+
+    assert [d.new.arm for d in found] == ["baseline", "eagle3-2step"]
+    assert found[1].new.by_start("cycle_ms")
+    assert not found[0].new.by_start("cycle_ms")
+
+
+def test_one_arm_alone() -> None:
+    (draft,) = drawn(make_run(*controls(), eagle3()), arm="eagle3-2step")
+
+    assert draft.new.arm == "eagle3-2step"
+
+
+def test_replacing_keeps_the_history_and_shows_the_change() -> None:
+    (first,) = drawn(make_run(*controls()))
+    faster = tuple(v * 1.1 for v in STEADY)
+    later = PROVENANCE.model_copy(update={"why": "faster kernels"})
+    (second,) = drawn(make_run(*controls(faster, faster)), Shelf(first.new), provenance=later)
+    (third,) = drawn(make_run(*controls()), Shelf(second.new))
+
+    assert [p.why for p in third.new.history] == ["faster kernels", "new driver"]
+    assert len(second.new.launches) == 2
+    assert any(
+        line.startswith("decode_tok_s: 49.1 tok/s (n=12), was 44.6 tok/s (n=12), +10.0%")
+        for line in second.changes()
+    )
+
+
+def test_appending_adds_launches_of_another_run_once() -> None:
+    (first,) = drawn(make_run(*controls()))
+    info = make_run().info.model_copy(update={"run_id": "another-run"})
+    (second,) = drawn(make_run(*controls(), info=info), Shelf(first.new), append=True)
+
+    assert [launch.run_id for launch in second.new.launches] == [
+        *["20261129T120000-small"] * 2,
+        *["another-run"] * 2,
+    ]
+    with pytest.raises(BaselineError, match="this run is in it already"):
+        drawn(make_run(*controls(), info=info), Shelf(second.new), append=True)
+
+
+DIRTY = make_slate(findings=(Finding(severity="unclean", what="GPU 0 holds 9 MiB", do="stop pid 9"),))
+
+
+@pytest.mark.parametrize(
+    ("run", "found"),
+    [
+        (make_run(), "has no launches"),
+        (make_run(controls()[0].model_copy(update={"generations": ()})), "0 good generations"),
+        (
+            make_run(
+                controls()[0],
+                controls()[1].model_copy(update={"liveness": Liveness(alive=False, answered=False)}),
+            ),
+            "dead after the last generation",
+        ),
+        (make_run(*controls(), slate_at_start=DIRTY), "GPU 0 holds 9 MiB"),
+        (make_run(*controls(), slate_at_start=None), "nobody looked"),
+        (make_run(*controls(), slate_at_end=DIRTY), "GPU 0 holds 9 MiB"),
+        (make_run(controls()[0].model_copy(update={"environment": None})), "nobody read the environment"),
+        (make_run(controls()[0].model_copy(update={"client": {}})), "client's own load"),
+        (make_run(eagle3(server_info={"speculative_algorithm": None})), "does no speculation"),
+    ],
+)
+def test_an_invalid_run_is_refused_with_the_reason(run: RunEvidence, found: str) -> None:
+    with pytest.raises(BaselineError) as caught:
+        drawn(run)
+
+    assert found in caught.value.found
+    assert caught.value.do
+
+
+def test_a_fault_of_another_arm_does_not_matter() -> None:
+    broken = eagle3().model_copy(update={"generations": ()})
+
+    assert len(drawn(make_run(*controls(), broken), arm="baseline")) == 1
+    with pytest.raises(BaselineError):
+        drawn(make_run(*controls(), broken))
+
+
+def test_an_unsteady_run_may_be_stored_with_its_doubt() -> None:
+    falling = (100.0, 98.0, 96.0, 94.0, 92.0, 90.0)
+    (draft,) = drawn(make_run(controls(falling)[0]))
+
+    assert len(draft.doubts) == 1
+    assert "still moving" in draft.doubts[0]
+
+
+def test_an_arm_the_run_lacks_is_named() -> None:
+    with pytest.raises(BaselineError, match="no launch of arm 'eagle3-2step'"):
+        drawn(make_run(*controls()), arm="eagle3-2step")
+
+
+def test_launches_of_two_versions_are_no_one_baseline() -> None:
+    before, after = controls()
+    assert after.server is not None
+    other = after.server.model_copy(update={"sglang_version": "0.5.24"})
+
+    with pytest.raises(BaselineError, match="different identities"):
+        drawn(make_run(before, after.model_copy(update={"server": other})))
+
+
+def test_every_value_of_a_start_is_kept() -> None:
+    rig = make_rig(
+        workloads=[{"name": "pair", "prompts": "ids", "output_tokens": 256, "repeats": 4, "concurrency": 2}]
+    )
+    generations = series((50.0, 51.0, 52.0, 53.0), workload="pair", concurrency=2)
+    launch = controls()[0].model_copy(update={"generations": generations})
+    (draft,) = drafts(rig, make_run(launch), Shelf(), provenance=PROVENANCE)
+
+    assert draft.new.by_start("decode_tok_s")[0] == (50.0, 50.0)
+    assert len(draft.new.by_start("total_tok_s")) == 4

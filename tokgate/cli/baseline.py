@@ -1,0 +1,173 @@
+"""`tokgate baseline`: store what a run measured, show what is stored, compare a run with it."""
+
+from __future__ import annotations
+
+import getpass
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from tokgate.cli.checkout import pass_root
+from tokgate.cli.table import table
+from tokgate.errors import BaselineError
+from tokgate.records import Outcome, Verdict
+from tokgate.report.visible import one_line
+from tokgate.session.run_folder import load_run
+from tokgate.verdicts.baseline_file import (
+    HASH_DIGITS,
+    Absence,
+    BaselineFile,
+    Provenance,
+    find,
+    folder_of,
+    load,
+    save,
+)
+from tokgate.verdicts.baseline_update import drafts
+from tokgate.verdicts.checks.stored_baseline import stored_baseline
+from tokgate.verdicts.identity import identity_of_launch
+from tokgate.verdicts.metrics import METRICS
+
+run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+@click.group()
+def baseline() -> None:
+    """Stored baselines: baselines/<rig>/<identity>.json, every sample kept."""
+
+
+@baseline.command()
+@run_argument
+@click.option("--why", required=True, help="The reason, for whoever reads it in a year.")
+@click.option("--arm", help="Only this arm; all arms of the run by default.")
+@click.option(
+    "--append", is_flag=True, help="Add the run's launches to those stored, rather than replace them."
+)
+@click.option("--who", default=getpass.getuser, help="Who decides this; your login name by default.")
+@pass_root
+def update(root: Path, *, run: Path, why: str, arm: str | None, append: bool, who: str) -> None:
+    """Store what RUN (a folder below reports/) measured; refused when the run is invalid."""
+    if not why.strip():
+        raise BaselineError(
+            tried="store a baseline without a reason",
+            found="--why is empty",
+            do='say why these numbers are right: --why "new driver, checked against …"',
+        )
+    evidence, rig = load_run(run)
+    provenance = Provenance(
+        who=who,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        why=why,
+        runs=(evidence.info.run_id,),
+        commit=evidence.info.tokgate_commit,
+    )
+    found = drafts(
+        rig,
+        evidence,
+        lambda identity: find(root, rig.name, identity),
+        provenance=provenance,
+        arm=arm,
+        append=append,
+    )
+    # All of them are drawn up before the first is written: a refusal leaves nothing half done.
+    for draft in found:
+        path = save(root, draft.new)
+        word = "replaced" if draft.old is not None and not append else "extended" if draft.old else "new"
+        click.echo(f"{draft.new.workload} on {draft.new.arm}: {path.relative_to(root)} ({word})")
+        for line in draft.changes():
+            click.echo(f"  {line}")
+    for doubt in found[0].doubts:
+        click.echo(f"doubt: {one_line(doubt)}")
+
+
+@baseline.command()
+@click.argument("rig_name", metavar="RIG")
+@pass_root
+def show(root: Path, rig_name: str) -> None:
+    """Show the baselines stored for RIG; corrupt ones are an error."""
+    folder = folder_of(root, rig_name)
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise BaselineError(
+            tried=f"show the baselines of {rig_name}",
+            found=f"no file in {folder.relative_to(root)}",
+            do='measure, then store: tokgate baseline update RUN --why "…"',
+        )
+    broken: list[BaselineError] = []
+    for path in paths:
+        try:
+            click.echo(_described(load(path)) + "\n")
+        except BaselineError as error:
+            broken.append(error)
+    for earlier in broken[:-1]:
+        click.echo(f"{earlier}\n", err=True)
+    if broken:
+        raise broken[-1]
+
+
+@baseline.command()
+@run_argument
+@pass_root
+def diff(root: Path, run: Path) -> None:
+    """Show what RUN would be compared with, and the change per metric. Exit code 0 whatever it is."""
+    evidence, rig = load_run(run)
+    for launch in evidence.launches:
+        for workload in rig.workloads:
+            try:
+                identity = identity_of_launch(rig, launch, workload.name, evidence.fingerprint)
+            except BaselineError as error:
+                click.echo(f"{launch.launch.id} {workload.name}: {error.found}\n  do: {error.do}")
+                continue
+            stored = find(root, rig.name, identity)
+            click.echo(f"{launch.launch.id} {workload.name}: against {_named(stored)}")
+            verdicts = stored_baseline(rig, launch, workload.name, stored, evidence.fingerprint)
+            for verdict in verdicts:
+                click.echo(_line(verdict))
+            for line in _beside(verdicts[0]):
+                click.echo(f"    {one_line(line)}")
+
+
+def _named(stored: BaselineFile | Absence) -> str:
+    if isinstance(stored, BaselineFile):
+        return f"{stored.name}, stored {one_line(stored.provenance.when)}: {one_line(stored.provenance.why)}"
+    return f"{stored.path}, which is not there"
+
+
+def _line(verdict: Verdict) -> str:
+    return f"  {verdict.outcome.value:<12} {one_line(verdict.headline)}"
+
+
+def _beside(verdict: Verdict) -> list[str]:
+    """Settings that differ from the nearest baseline, or facts that differ from this one."""
+    lines = [f"{d.key}: {d.before or 'not set'} -> {d.now or 'not set'}" for d in verdict.differs]
+    if verdict.outcome in (Outcome.NO_BASELINE, Outcome.INVALID) and verdict.do is not None:
+        lines.append(f"do: {verdict.do}")
+    return lines
+
+
+def _described(stored: BaselineFile) -> str:
+    told = stored.provenance
+    head = [
+        f"{stored.name}{' SIMULATED' if stored.simulated else ''}",
+        f"  {one_line(stored.workload)} on {one_line(stored.arm)}, {len(stored.launches)} server runs",
+        f"  stored {one_line(told.when)} by {one_line(told.who)}: {one_line(told.why)}",
+        f"  runs {one_line(', '.join(told.runs))}; {len(stored.history)} earlier versions",
+    ]
+    rows = []
+    for name, metric in METRICS.items():
+        values = [statistics.median(start) for start in stored.by_start(name)]
+        if values:
+            rows.append(
+                (
+                    f"  {name}",
+                    metric.text(statistics.median(values)),
+                    metric.bare(min(values)),
+                    metric.bare(max(values)),
+                    str(len(values)),
+                )
+            )
+    settings = [f"    {one_line(key)} = {one_line(value)}" for key, value in sorted(stored.identity.items())]
+    figures = table(("  metric", "median", "least", "most", "n"), rows)
+    return "\n".join([*head, figures, f"  identity {stored.identity_hash[:HASH_DIGITS]}:", *settings])

@@ -1,0 +1,120 @@
+"""What a whole session concluded, and the one number the process ends with.
+
+Precedence: internal error, interruption or wrong usage (pytest's own codes) > a failure that no
+verdict explains (1) > regressed (13) > invalid (11) > inconclusive (10) > no-baseline (12) > pass (0).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+
+from tokgate.records import EXIT_CODES, PRECEDENCE, Outcome, Record, Verdict, worst
+
+from .visible import one_line
+
+# pytest's exit codes (https://docs.pytest.org/en/stable/reference/exit-codes.html).
+_OK, _TESTS_FAILED, _INTERRUPTED, _NO_TESTS = 0, 1, 2, 5
+_PYTEST_SAYS = {
+    2: "the session was interrupted before its end",
+    3: "pytest met an internal error",
+    4: "pytest was called wrongly",
+    5: "no test was selected, so nothing was judged",
+}
+
+
+class SessionOutcome(StrEnum):
+    """A verdict's outcome, or why there is none that could stand for the session."""
+
+    PASS = "pass"  # noqa: S105 - an outcome, not a password
+    IMPROVED = "improved"
+    REGRESSED = "regressed"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+    NO_BASELINE = "no-baseline"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+
+class SessionEnd(Record):
+    """How the test session itself ended. The default is a session that ran to its end."""
+
+    status: int = 0  # pytest's exit status before the gate speaks
+    unclassified: tuple[str, ...] = ()  # ids of tests that failed without a verdict that says so
+
+
+class Conclusion(Record):
+    outcome: SessionOutcome
+    exit_code: int
+    headline: str
+    do: str | None = None
+
+
+def conclude(verdicts: Sequence[Verdict], end: SessionEnd | None = None) -> Conclusion:
+    """Return the session's outcome. Nothing judged is `invalid`, never a pass."""
+    end = end or SessionEnd()
+    told = _counted(verdicts)
+    if end.status == _NO_TESTS and not verdicts:
+        return Conclusion(
+            outcome=SessionOutcome.INVALID,
+            exit_code=end.status,
+            headline=_PYTEST_SAYS[_NO_TESTS],
+            do="check -m and -k: `pytest perf_tests -m eagle3` is the main job",
+        )
+    if end.status not in (_OK, _TESTS_FAILED, _NO_TESTS):
+        return Conclusion(
+            outcome=SessionOutcome.INTERRUPTED if end.status == _INTERRUPTED else SessionOutcome.ERROR,
+            exit_code=end.status,
+            headline=f"{_PYTEST_SAYS.get(end.status, f'pytest ended with status {end.status}')}; so far: {told}",
+            do="run it again to its end; what was judged so far stands in the table",
+        )
+    if end.unclassified or (end.status == _TESTS_FAILED and not _explained(verdicts)):
+        first = one_line(end.unclassified[0], 200) if end.unclassified else "pytest reports a failure"
+        more = len(end.unclassified) - 1
+        return Conclusion(
+            outcome=SessionOutcome.ERROR,
+            exit_code=_TESTS_FAILED,
+            headline=f"failed without a verdict: {first}{f' and {more} more' if more > 0 else ''}; {told}",
+            do="read the failure in pytest's own output above: it is a defect of the gate or of a test",
+        )
+    if not verdicts:
+        return Conclusion(
+            outcome=SessionOutcome.INVALID,
+            exit_code=EXIT_CODES[Outcome.INVALID],
+            headline="tests ran but nothing was judged",
+            do="see which tests were skipped and why: run again with -ra",
+        )
+    outcome = worst(v.outcome for v in verdicts)
+    return Conclusion(
+        outcome=SessionOutcome(outcome.value),
+        exit_code=EXIT_CODES[outcome],
+        headline=_headline(verdicts, outcome),
+        do=next((v.do for v in verdicts if v.outcome is outcome and v.do), None),
+    )
+
+
+def worst_first(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Sort by precedence; equals keep their order."""
+    return tuple(sorted(verdicts, key=lambda v: PRECEDENCE.index(v.outcome)))
+
+
+def _explained(verdicts: Sequence[Verdict]) -> bool:
+    return any(v.outcome in (Outcome.REGRESSED, Outcome.INVALID) for v in verdicts)
+
+
+def _headline(verdicts: Sequence[Verdict], outcome: Outcome) -> str:
+    if outcome in (Outcome.PASS, Outcome.IMPROVED):
+        return _counted(verdicts)
+    deciding = [v for v in verdicts if v.outcome is outcome]
+    first = one_line(deciding[0].headline, 300)
+    return first if len(deciding) == 1 else f"{first} (and {len(deciding) - 1} more {outcome.value})"
+
+
+def _counted(verdicts: Sequence[Verdict]) -> str:
+    """Return "7 verdicts: 1 improved, 6 pass"."""
+    if not verdicts:
+        return "no verdict"
+    counts = Counter(v.outcome for v in verdicts)
+    parts = ", ".join(f"{counts[o]} {o.value}" for o in PRECEDENCE if counts[o])
+    return f"{len(verdicts)} verdict{'s' if len(verdicts) != 1 else ''}: {parts}"

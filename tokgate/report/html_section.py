@@ -1,0 +1,100 @@
+"""The gate's part of report.html: one self-contained piece, and the same piece as a page of its own.
+
+Jinja2 escapes everything; on top of that the `shown` filter makes invisible characters visible and
+cuts what is too long to be read. Nothing is loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from functools import cache
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from tokgate.records import RunEvidence
+
+from . import figures
+from .chart import charts
+from .environment_matrix import LEGEND, matrix_of
+from .raw_files import raw_files
+from .verdict_json import VerdictFile
+from .verdict_rows import verdict_rows
+from .visible import shorten, visible
+
+_LONGEST = 4000
+
+
+def section(file: VerdictFile, evidence: RunEvidence, folder: Path, *, link_base: str = "") -> str:
+    """Return the HTML of the gate's part, to stand first on a page of pytest-html.
+
+    `link_base` is put in front of links into the run folder.
+    """
+    context = _context(file, evidence, folder, link_base) | {
+        "style": _style("style.css") + _style("around.css")
+    }
+    return _environment().get_template("section.html.j2").render(context)
+
+
+def page(file: VerdictFile, evidence: RunEvidence, folder: Path) -> str:
+    """Return a whole HTML document with nothing but the gate's part, for when pytest-html wrote none."""
+    return _environment().get_template("page.html.j2").render(_context(file, evidence, folder, ""))
+
+
+def title(file: VerdictFile) -> str:
+    """Return the document's title as plain text."""
+    simulated = "SIMULATED " if file.simulated else ""
+    return shorten(visible(f"{simulated}{file.outcome.value.upper()}: {file.headline}", keep=""), 300)
+
+
+def shown(foreign: object, limit: int = _LONGEST) -> str:
+    """Return text that can be seen as it is; the caller's template escapes it."""
+    text = visible(str(foreign))
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
+
+
+def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: str) -> dict[str, object]:
+    return {
+        "file": file,
+        "title": title(file),
+        "rows": verdict_rows(file),
+        "charts": charts(file.series),
+        "matrices": [m for m in map(matrix_of, evidence.launches) if m is not None],
+        "legend": LEGEND,
+        "folder": folder,
+        "files": raw_files(folder),
+        "figures": figures,
+        "style": _style("style.css"),
+        "link_base": link_base,
+    }
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tokgate.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = shown
+    environment.filters["size"] = size
+    return environment
+
+
+@cache
+def _style(name: str) -> Markup:
+    files = importlib.resources.files("tokgate.report").joinpath("templates")
+    # Our own file, the only text that reaches the page unescaped.
+    return Markup(files.joinpath(name).read_text(encoding="utf-8"))  # noqa: S704
+
+
+def size(count: int) -> str:
+    """Format a number of bytes."""
+    amount, units = float(count), ["B", "kB", "MB", "GB"]
+    while amount >= 1000 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return f"{amount:.0f} {units[0]}" if units[0] == "B" else f"{amount:.1f} {units[0]}"

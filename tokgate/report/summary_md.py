@@ -1,0 +1,159 @@
+"""summary.md: what a CI step summary or a pull request comment shows, never more than 60 KB."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from tokgate.records import Outcome
+
+from . import figures
+from .arms import ArmRow
+from .verdict_json import VerdictFile
+from .verdict_rows import VerdictRow, verdict_rows
+from .visible import one_line
+
+# GitHub cuts a comment at 65 536 characters; a step summary may share its 1 MiB with other steps.
+LIMIT_BYTES = 60_000
+_CELL = 160
+# What could start markup; a colon only where it would make a link of a bare URL, or an emoji.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]#!|~@$]|:(?=//|[a-z0-9_+-]+:))")
+_KEPT = (Outcome.PASS, Outcome.IMPROVED)
+
+
+def render(file: VerdictFile, folder: str) -> str:
+    """Return the markdown. What does not fit is counted and left to verdict.json."""
+    title = f"# tokgate {file.outcome.value.upper()}: {text(file.headline, 400)}"
+    head = [title, ""]
+    if file.simulated:
+        head += ["> **SIMULATED**: no number here says anything about a real machine.", ""]
+    facts = (
+        f"rig **{text(file.run.rig)}**",
+        f"run {text(file.run.run_id)}",
+        f"exit code {file.exit_code}",
+        text(file.run.started_at),
+        f"tokgate {text(file.run.tokgate_version)}",
+    )
+    head += [" · ".join(facts), ""]
+    if file.do:
+        head += [f"**Next:** {text(file.do, 1000)}", ""]
+    foot = ["", f"Raw data: {_code(folder)}", ""]
+    room = LIMIT_BYTES - _size(head) - _size(foot)
+    body: list[str] = []
+    for section in (_verdict_table(file), _arm_table(file), _reasons(file), _differences(file), _tests(file)):
+        room -= _append(body, section, room)
+    return "\n".join([*head, *body, *foot])
+
+
+def text(foreign: str, limit: int = _CELL) -> str:
+    """Escape foreign text for markdown and the HTML inside it; it stays on one line."""
+    return _SPECIAL.sub(r"\\\1", html.escape(one_line(foreign, limit), quote=False))
+
+
+def _verdict_table(file: VerdictFile) -> list[str]:
+    rows = verdict_rows(file)
+    if not rows:
+        return []
+    return [
+        "## Verdicts",
+        "",
+        "| outcome | check | launch | workload | value | reference | change | interval | n |",
+        "|---|---|---|---|--:|--:|--:|--:|--:|",
+        *(_row(_verdict_cells(row)) for row in rows),
+    ]
+
+
+def _verdict_cells(row: VerdictRow) -> Iterable[str]:
+    yield row.outcome if row.kept else f"**{row.outcome}**"
+    for foreign in (row.check, row.launch, row.workload, row.value, row.reference, row.change, row.interval):
+        yield text(foreign)
+    yield row.n
+
+
+def _arm_table(file: VerdictFile) -> list[str]:
+    if not file.arms:
+        return []
+    return [
+        "",
+        "## Arms",
+        "",
+        "| launch | workload | tok/s | cycle ms | break-even cycle ms | accept length | speed-up | n |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+        *(_row(_arm_cells(arm)) for arm in file.arms),
+    ]
+
+
+def _arm_cells(arm: ArmRow) -> Iterable[str]:
+    yield text(arm.launch)
+    yield text(arm.workload)
+    yield figures.optional(arm.decode_tok_s, "decode_tok_s")
+    yield figures.optional(arm.cycle_ms, "cycle_ms")
+    yield figures.optional(arm.break_even_cycle_ms, "cycle_ms")
+    yield figures.optional(arm.accept_length, "accept_length")
+    yield figures.NONE if arm.speed_up is None else f"{arm.speed_up:.3f}"
+    yield str(arm.n)
+
+
+def _reasons(file: VerdictFile) -> list[str]:
+    open_ones = [v for v in file.verdicts if v.outcome not in _KEPT]
+    if not open_ones:
+        return []
+    lines = ["", "## Why, and what to do", ""]
+    for verdict in open_ones:
+        lines.append(f"- **{verdict.outcome.value}** {text(verdict.check)}: {text(verdict.headline, 600)}")
+        lines += [f"  - {text(line, 300)}" for line in verdict.evidence[:5]]
+        lines += [f"  - warning: {text(line, 300)}" for line in verdict.warnings[:5]]
+        if verdict.do:
+            lines.append(f"  - next: {text(verdict.do, 600)}")
+    return lines
+
+
+def _differences(file: VerdictFile) -> list[str]:
+    if not file.differences:
+        return []
+    lines = ["", "## What differs from the reference", "", "| key | before | now |", "|---|---|---|"]
+    seen = dict.fromkeys((d.difference.key, d.difference.before, d.difference.now) for d in file.differences)
+    lines += [
+        _row((text(key), text(before or figures.UNKNOWN), text(now or figures.UNKNOWN)))
+        for key, before, now in seen
+    ]
+    return lines
+
+
+def _tests(file: VerdictFile) -> list[str]:
+    if not file.unclassified:
+        return []
+    return ["", "## Failed without a verdict", "", *(f"- {text(test, 300)}" for test in file.unclassified)]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(foreign: str) -> str:
+    """Return a code span; backticks in it would end it."""
+    clean = one_line(foreign, 1000).replace("`", "'")
+    return f"`{clean}`"
+
+
+def _append(body: list[str], section: Sequence[str], room: int) -> int:
+    """Append as many lines of `section` as fit, with a note of how many did not; return the bytes used."""
+    note_room = 100
+    used = 0
+    for position, line in enumerate(section):
+        size = len(line.encode(errors="replace")) + 1
+        if used + size > room - note_room:
+            left = len(section) - position
+            note = f"\n… {left} more lines did not fit: see verdict.json\n"
+            if used + len(note.encode()) <= room:
+                body.append(note)
+                used += len(note.encode()) + 1
+            return used
+        body.append(line)
+        used += size
+    return used
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode(errors="replace")) + 1 for line in lines)

@@ -1,0 +1,164 @@
+"""The last words in a terminal: at most 80 columns, worst first, with the reason and the next step."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
+
+from tokgate.records import Outcome, Verdict
+
+from . import figures
+from .verdict_json import VerdictFile
+from .visible import columns, fit, one_line
+
+WIDTH = 80
+_LABEL = 12  # of "inconclusive"
+_REASON_LINES = 4
+_SHORTEST_CHECK = 12
+_QUIET_MAX = 30  # kept promises are listed up to this many
+
+_COLOURS = {
+    "pass": "32",
+    "improved": "1;32",
+    "regressed": "1;31",
+    "invalid": "35",
+    "inconclusive": "33",
+    "no-baseline": "36",
+    "error": "1;31",
+    "interrupted": "1;31",
+}
+_KEPT = (Outcome.PASS, Outcome.IMPROVED)
+
+
+def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) -> str:
+    """Return the final block: outcome, one line a verdict with reasons below, where the raw data lie."""
+    width = min(width, WIDTH)
+    lines = [_outcome(file, colour=colour, width=width)]
+    if file.simulated:
+        lines.append(fit("SIMULATED: no number here says anything about a real machine", width))
+    lines += _wrapped(file.headline, "", width)
+    if not file.verdicts and file.do:
+        lines += _wrapped(f"do: {file.do}", "", width)
+    lines.append("")
+    kept = 0
+    for verdict in file.verdicts:
+        kept += verdict.outcome in _KEPT
+        if verdict.outcome in _KEPT and kept > _QUIET_MAX:
+            continue
+        lines += _verdict(verdict, colour=colour, width=width)
+    if kept > _QUIET_MAX:
+        lines.append(f"{'':{_LABEL}} … and {kept - _QUIET_MAX} more that hold: see verdict.json")
+    for test in file.unclassified:
+        lines.append(
+            fit(f"{_painted('FAILED', 'error', colour=colour)}       {one_line(test)}", width + 9 * colour)
+        )
+    lines.append(f"raw: {one_line(folder, 1000)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Return a verdict as the text of a failed or skipped test: promise first, then everything that backs it."""
+    lines = [f"{_shout(verdict.outcome)} {one_line(verdict.headline, 2000)}"]
+    where = " ".join(part for part in (one_line(verdict.check, 60), _place(verdict)) if part)
+    figures_line = "  ".join(_figures(verdict))
+    if verdict.value is not None or verdict.change is not None:
+        lines.append(f"  {where}: {figures_line}")
+    else:
+        lines.append(f"  {where}")
+    if verdict.reference is not None:
+        lines.append(f"  against: {_reference(verdict)}")
+    if verdict.interval is not None:
+        lines.append(f"  interval: {figures.interval(verdict)}")
+    if verdict.floor is not None:
+        lines.append(f"  floor: {one_line(verdict.floor)}")
+    lines += [f"  evidence: {one_line(line)}" for line in verdict.evidence]
+    lines += [
+        f"  differs: {one_line(d.key)}: {one_line(d.before or 'unknown')} -> {one_line(d.now or 'unknown')}"
+        for d in verdict.differs
+    ]
+    lines += [f"  warning: {one_line(line)}" for line in verdict.warnings]
+    if verdict.do is not None:
+        lines.append(f"  do: {one_line(verdict.do, 2000)}")
+    if verdict.raw:
+        lines.append(f"  raw: {one_line(' '.join(verdict.raw), 1000)}")
+    return "\n".join(lines)
+
+
+def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Say whether to colour what goes to `stream`: only a terminal, and never under NO_COLOR (no-color.org)."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def _outcome(file: VerdictFile, *, colour: bool, width: int) -> str:
+    word = file.outcome.value
+    rest = fit(f"  exit {file.exit_code}  rig {one_line(file.run.rig)}", width - len(word) - 9)
+    return f"tokgate  {_painted(_shout(word), word, colour=colour)}{rest}"
+
+
+def _verdict(verdict: Verdict, *, colour: bool, width: int) -> Iterator[str]:
+    word = verdict.outcome.value
+    rest = _beside(verdict, width - _LABEL - 1)
+    yield f"{_painted(f'{_shout(word):{_LABEL}}', word, colour=colour)} {rest}"
+    if verdict.outcome in _KEPT:
+        return
+    indent = " " * (_LABEL + 1)
+    yield from _wrapped(verdict.headline, indent, width)
+    if verdict.do:
+        yield from _wrapped(f"do: {verdict.do}", indent, width)
+
+
+def _beside(verdict: Verdict, room: int) -> str:
+    """Put check, place and numbers on one line; n gives way first, then the end of the check's name."""
+    check, place, numbers = one_line(verdict.check, 60), _place(verdict), _figures(verdict)
+    told = fit("  ".join(numbers), room // 2)
+    if columns(f"{check} {place}  {told}") > room and len(numbers) > 1 and numbers[-1].startswith("n="):
+        told = fit("  ".join(numbers[:-1]), room // 2)
+    place = fit(place, room - columns(told) - _SHORTEST_CHECK - 3)
+    check = fit(check, room - columns(told) - columns(place) - 3)
+    return f"{check} {place}  {told}" if place else f"{check}  {told}"
+
+
+def _place(verdict: Verdict) -> str:
+    """Return "02-eagle3-2step/single": the launch rather than the arm, for the control arm has two."""
+    return "/".join(one_line(p, 60) for p in (verdict.launch or verdict.arm, verdict.workload) if p)
+
+
+def _figures(verdict: Verdict) -> tuple[str, ...]:
+    unit = one_line(verdict.unit or "", 12)
+    told = (
+        None if verdict.value is None else figures.quantity(verdict.value, unit, verdict.metric),
+        None if verdict.change is None else figures.percent(verdict.change),
+        f"n={verdict.n}" if verdict.n else None,
+    )
+    return tuple(text for text in told if text is not None)
+
+
+def _reference(verdict: Verdict) -> str:
+    reference = verdict.reference
+    if reference is None:
+        return "nothing"
+    value = figures.quantity(reference.value, one_line(verdict.unit or "", 12), verdict.metric)
+    n = "" if reference.n is None else f", n={reference.n}"
+    return f"{value} ({reference.kind}: {one_line(reference.label)}{n})"
+
+
+def _wrapped(text: str, indent: str, width: int) -> Sequence[str]:
+    """Wrap to at most _REASON_LINES lines; wide characters count as two columns."""
+    clean = one_line(text, 2000)
+    room = width - len(indent)
+    # textwrap counts characters, not columns: text with wide ones gets half the room.
+    wide = columns(clean) > len(clean)
+    lines = textwrap.wrap(clean, room // 2 if wide else room, break_on_hyphens=False)
+    if len(lines) > _REASON_LINES:
+        lines = [*lines[: _REASON_LINES - 1], fit(lines[_REASON_LINES - 1] + " …" * 2, room)]
+    return [indent + line for line in lines]
+
+
+def _shout(word: str) -> str:
+    """Write in capitals what must not be overlooked."""
+    return word.upper() if word in ("regressed", "invalid", "error", "interrupted") else word
+
+
+def _painted(text: str, word: str, *, colour: bool) -> str:
+    return f"\x1b[{_COLOURS[word]}m{text}\x1b[0m" if colour else text

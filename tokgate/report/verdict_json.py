@@ -1,0 +1,204 @@
+"""verdict.json: the published, machine-readable result of a run (schema/verdict.schema.json)."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tokgate.records import (
+    Addition,
+    CleanSlate,
+    Difference,
+    EnvironmentTruth,
+    Fingerprint,
+    LaunchEvidence,
+    Record,
+    Role,
+    RunEvidence,
+    RunInfo,
+    StartFailure,
+    VariableState,
+    VariableTruth,
+    Verdict,
+)
+from tokgate.rig.models import Rig
+
+from .arms import ArmRow, arm_rows
+from .conclusion import SessionEnd, SessionOutcome, conclude, worst_first
+from .series import Series, series_of
+
+SCHEMA_FILE = "schema/verdict.schema.json"
+
+
+class LaunchSummary(Record):
+    """One server run: how it was started and how it ended."""
+
+    launch: str
+    arm: str
+    role: Role
+    line: str | None  # the shell line as launched, secrets replaced; None: not recorded
+    additions: tuple[Addition, ...] = ()
+    sglang_version: str | None = None
+    ready_after_s: float | None = None
+    failure: StartFailure | None = None
+    alive_at_end: bool | None = None  # None: nobody asked
+    stopped_after_s: float | None = None
+    generations: dict[str, int] = {}  # status -> how many, warm-ups not counted
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class EnvironmentSummary(Record):
+    """Environment truth of one launch; the whole matrix lies in launches/<id>/environment.json."""
+
+    launch: str
+    processes: int
+    variables: int
+    states: dict[str, int]  # present, different, absent, erased, unreadable -> cells
+    open_cells: tuple[VariableTruth, ...] = ()  # every cell that is not `present`
+    overwritten: dict[str, str] = {}
+    strays: dict[str, str] = {}
+
+
+class Differing(Record):
+    """A setting or fact that differs from what a verdict was compared with."""
+
+    check: str
+    arm: str | None
+    reference: str | None
+    difference: Difference
+
+
+class VerdictFile(Record):
+    """The result of one gate session. Unknown is null, never 0 or an empty text."""
+
+    schema_number: Literal[1] = 1
+    simulated: bool = Field(description="a simulated machine: never to be compared with a real one")
+    outcome: SessionOutcome
+    exit_code: int
+    headline: str
+    do: str | None = Field(description="what to do next; null only when nothing is to be done")
+    run: RunInfo
+    rig_description: str
+    verdicts: tuple[Verdict, ...] = Field(description="worst first")
+    arms: tuple[ArmRow, ...]
+    series: tuple[Series, ...] = Field(description="every value per launch, workload and metric")
+    launches: tuple[LaunchSummary, ...]
+    environment: tuple[EnvironmentSummary, ...]
+    slates: tuple[CleanSlate, ...] = Field(description="before, between and after the launches")
+    fingerprint: Fingerprint | None
+    differences: tuple[Differing, ...]
+    unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")
+
+
+def build(
+    evidence: RunEvidence, verdicts: Sequence[Verdict], rig: Rig, *, end: SessionEnd | None = None
+) -> VerdictFile:
+    """Gather what all reports of a run show. `end` is how the test session went, where there was one."""
+    end = end or SessionEnd()
+    conclusion = conclude(verdicts, end)
+    series = series_of(evidence)
+    slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
+    return VerdictFile(
+        simulated=evidence.info.simulated or rig.simulated,
+        outcome=conclusion.outcome,
+        exit_code=conclusion.exit_code,
+        headline=conclusion.headline,
+        do=conclusion.do,
+        run=evidence.info,
+        rig_description=rig.description,
+        verdicts=worst_first(verdicts),
+        arms=arm_rows(series),
+        series=series,
+        launches=tuple(_launch(launch) for launch in evidence.launches),
+        environment=tuple(
+            _environment(launch.launch.id, launch.environment)
+            for launch in evidence.launches
+            if launch.environment is not None
+        ),
+        slates=tuple(s for s in slates if s is not None),
+        fingerprint=evidence.fingerprint,
+        differences=tuple(
+            Differing(
+                check=v.check,
+                arm=v.arm,
+                reference=v.reference.label if v.reference else None,
+                difference=difference,
+            )
+            for v in worst_first(verdicts)
+            for difference in v.differs
+        ),
+        unclassified=end.unclassified,
+    )
+
+
+def dump(file: VerdictFile) -> str:
+    """Return the text of verdict.json: ASCII, so that not even a lone surrogate can break a reader."""
+    return json.dumps(_finite(file.model_dump(mode="python")), indent=1, allow_nan=False) + "\n"
+
+
+def verdict_schema() -> dict[str, Any]:
+    """Return the JSON Schema of verdict.json, computed from the records."""
+    schema = VerdictFile.model_json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "tokgate verdict.json",
+    }
+
+
+def published_schema() -> dict[str, Any]:
+    """Return the JSON Schema as it lies in the package."""
+    text = importlib.resources.files(__package__).joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _launch(evidence: LaunchEvidence) -> LaunchSummary:
+    server, counted = evidence.server, Counter(g.status.value for g in evidence.generations if not g.warmup)
+    return LaunchSummary(
+        launch=evidence.launch.id,
+        arm=evidence.launch.arm,
+        role=evidence.launch.role,
+        line=server.line.shown if server else None,
+        additions=server.line.additions if server else (),
+        sglang_version=server.sglang_version if server else None,
+        ready_after_s=server.ready_after_s if server else None,
+        failure=evidence.failure,
+        alive_at_end=evidence.liveness.alive and evidence.liveness.answered if evidence.liveness else None,
+        stopped_after_s=evidence.stop.seconds if evidence.stop else None,
+        generations=dict(counted),
+        faults=evidence.faults,
+        notes=evidence.notes,
+    )
+
+
+def _environment(launch: str, truth: EnvironmentTruth) -> EnvironmentSummary:
+    return EnvironmentSummary(
+        launch=launch,
+        processes=len(truth.processes),
+        variables=len({row.variable for row in truth.rows}),
+        states=dict(Counter(row.state.value for row in truth.rows)),
+        open_cells=tuple(row for row in truth.rows if row.state is not VariableState.PRESENT),
+        overwritten=truth.overwritten,
+        strays=truth.strays,
+    )
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinities, which JSON lacks, by null; an interval with an open end is no interval."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        items = [_finite(item) for item in value]
+        lost = any(item is None and part is not None for item, part in zip(items, value, strict=True))
+        return None if lost else items
+    return value

@@ -1,0 +1,75 @@
+"""Foreign text made safe to show: nothing in it may move a cursor, hide, reorder or break a file.
+
+Escaping for HTML or markdown comes on top of this and is done where that format is written.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# CSI, OSC, the other string sequences, and the two-character ones (ECMA-48, 5.3 to 5.6); 8-bit CSI too.
+_ANSI = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
+    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"
+    r"|\x1b[ -/]*[0-~]"
+)
+# Cc and Cf move, hide or reorder (bidi overrides are Cf); Cs cannot be encoded; Zl and Zp break lines.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def without_ansi(text: str) -> str:
+    return _ANSI.sub("", text)
+
+
+def visible(text: str, *, keep: str = "\n\t") -> str:
+    """Replace every character that cannot be seen by its code point; `keep` stays."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep else _seen(c) for c in text)
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """Return `text` without ANSI sequences, on one line, at most `limit` characters."""
+    flat = " ".join(without_ansi(text).split("\n")).replace("\t", " ")
+    return shorten(visible(flat, keep="").strip(), limit)
+
+
+def shorten(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
+
+
+def columns(text: str) -> int:
+    """Return how many terminal columns `text` takes: wide East Asian characters take two."""
+    return sum(_width(c) for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """Cut `text` to `width` terminal columns."""
+    if columns(text) <= width:
+        return text
+    taken, used = [], 1  # one column for the ellipsis
+    for c in text:
+        used += _width(c)
+        if used > width:
+            break
+        taken.append(c)
+    return "".join(taken) + "…"
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _seen(character: str) -> str:
+    code = ord(character)
+    # Backslash notation, as in source code: pictures such as U+241B are missing from many fonts.
+    if unicodedata.category(character) in _HIDDEN or code & 0xFFFE == 0xFFFE:
+        if code > 0xFFFF:
+            return f"\\U{code:08x}"
+        return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"
+    return character

@@ -1,0 +1,82 @@
+"""The files a person, a CI system and other programs read, written into the run folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokgate.records import RunEvidence, Verdict
+from tokgate.rig.models import Rig
+
+from . import benchmark_json, html_section, summary_md, verdict_json
+from .conclusion import SessionEnd
+from .verdict_json import VerdictFile
+
+LATEST = "latest"
+
+
+def write_all(
+    folder: Path,
+    evidence: RunEvidence,
+    verdicts: Sequence[Verdict],
+    rig: Rig,
+    *,
+    end: SessionEnd | None = None,
+    page: bool = True,
+) -> VerdictFile:
+    """Write verdict.json, verdicts.json, benchmark.json, summary.md and, unless told not to, report.html.
+
+    Every file is replaced in one step, so that a reader never meets half of one. Under pytest,
+    pytest-html writes its report.html over ours afterwards. Raises OSError.
+    """
+    file = verdict_json.build(evidence, verdicts, rig, end=end)
+    _write(folder / "verdicts.json", _raw(verdicts))
+    _write(folder / "verdict.json", verdict_json.dump(file))
+    _write(folder / "benchmark.json", benchmark_json.dump(benchmark_json.benchmark_file(evidence, rig)))
+    _write(folder / "summary.md", summary_md.render(file, folder.as_posix()))
+    if page:
+        _write(folder / "report.html", html_section.page(file, evidence, folder))
+    return file
+
+
+def point_latest(folder: Path) -> None:
+    """Make `latest` beside `folder` point to it, unless it already points to a newer run.
+
+    Run folders begin with their time, so names sort by age. What stands at `latest` without being
+    a symbolic link is left alone. Raises OSError.
+    """
+    link = folder.parent / LATEST
+    if link.is_symlink():
+        now = link.readlink().name
+        if now > folder.name and (folder.parent / now).is_dir():
+            return
+    elif link.exists():
+        return
+    # There is no atomic way to change a symbolic link but to rename a new one over it.
+    temporary = folder.parent / f".{LATEST}.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(folder.name, target_is_directory=True)
+    temporary.replace(link)
+
+
+def _raw(verdicts: Sequence[Verdict]) -> str:
+    return json.dumps([v.model_dump(mode="json") for v in verdicts], indent=1) + "\n"
+
+
+def _write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        # Lone surrogates cannot be encoded; what escaped `visible` must not cost the report.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        # mkstemp makes 0600; a report is to be read by whoever may read the folder.
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

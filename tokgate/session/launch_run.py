@@ -1,0 +1,147 @@
+"""One server run from clean slate to stop, written down stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokgate.errors import BenchFault, LeaseFault, StartFault
+from tokgate.hosts.clean_slate import look
+from tokgate.hosts.connection import Host
+from tokgate.hosts.lease import Lease
+from tokgate.records import Launch, LaunchEvidence
+from tokgate.records.redactor import Redactor
+from tokgate.rig.models import Rig
+from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
+
+from .measure import Measurement, Rounds
+from .run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every launch of a session shares."""
+
+    rig: Rig
+    host: Host
+    lease: Lease
+    folder: RunFolder
+    redactor: Redactor
+    run_id: str
+    root: Path
+    client_ceiling: float  # events/s
+    say: Callable[[str], None]
+
+
+def written_port(rig: Rig) -> int | None:
+    """Return the port that must be free beforehand; None where every start gets a new one."""
+    port = rig.server.args.get("port", DEFAULT_PORT)
+    return port if rig.server.port == "as-written" and isinstance(port, int) else None
+
+
+class LaunchRun:
+    """Each stage rewrites launch.json, so that a killed session leaves what was known by then."""
+
+    def __init__(self, bench: Bench, launch: Launch) -> None:
+        self._bench = bench
+        self._launch = launch
+        self._evidence = LaunchEvidence(launch=launch)
+
+    def run(self, rounds: Rounds) -> None:
+        self._note()
+        try:
+            self._bench.lease.check()
+        except LeaseFault as fault:
+            self._note(faults=(str(fault),))
+            self._tell(f"not started: {fault.found}")
+            return
+        slate = look(
+            self._bench.host,
+            self._bench.rig,
+            when=f"before {self._launch.id}",
+            port=written_port(self._bench.rig),
+            ours=frozenset(),
+        )
+        self._note(slate=slate)
+        if not slate.clean:
+            self._tell("not started: the machine is not clean")
+            return
+        server = self._start()
+        if server is None:
+            return
+        self._tell(f"ready after {server.run.ready_after_s:.1f} s")
+        try:
+            self._note(server=server.run)
+            self._measure(server, rounds)
+            self._bench.lease.check()
+        except BenchFault as fault:
+            self._note(faults=(*self._evidence.faults, str(fault)))
+            self._tell(f"broke off: {fault.found}")
+        finally:
+            stop = server.stop()
+            self._note(stop=stop)
+            server.collect(self._bench.folder.launch_folder(self._launch.id))
+            self._tell(f"stopped after {stop.seconds:.1f} s")
+
+    def _start(self) -> RunningServer | None:
+        self._tell("starting")
+        bench = self._bench
+        try:
+            return start(
+                bench.host,
+                bench.rig,
+                self._launch,
+                mark=f"{bench.run_id}/{self._launch.id}",
+                redactor=bench.redactor,
+                folder=bench.folder.launch_folder(self._launch.id),
+            )
+        except StartFault as fault:
+            self._note(failure=fault.failure)
+            self._tell(f"did not start: {fault.found}")
+        except BenchFault as fault:
+            self._note(faults=(str(fault),))
+            self._tell(f"did not start: {fault.found}")
+        return None
+
+    def _measure(self, server: RunningServer, rounds: Rounds) -> None:
+        bench = self._bench
+        truth = server.prove_environment(dict(server.run.line.environment))
+        self._note(environment=truth)
+        self._keep_metrics(server, "metrics-before.prom")
+        measurement = Measurement(
+            rig=bench.rig,
+            launch=self._launch,
+            server=server,
+            folder=bench.folder,
+            root=bench.root,
+            say=bench.say,
+        )
+        try:
+            measurement.take_all(rounds)
+            self._note(liveness=measurement.liveness())
+            self._keep_metrics(server, "metrics-after.prom")
+        finally:
+            self._note(
+                faults=(*self._evidence.faults, *measurement.faults),
+                client={
+                    name: load.model_copy(update={"ceiling_events_per_s": bench.client_ceiling})
+                    for name, load in measurement.client.items()
+                },
+            )
+
+    def _keep_metrics(self, server: RunningServer, name: str) -> None:
+        try:
+            text = server.control.metrics_text()
+        except BenchFault as fault:
+            # Metrics are a second source; their absence is told, the measurement stands.
+            self._note(notes=(*self._evidence.notes, f"{name}: {fault.found}"))
+            return
+        self._bench.folder.write_text(f"launches/{self._launch.id}/{name}", text)
+
+    def _note(self, **found: object) -> None:
+        self._evidence = self._evidence.model_copy(update=found)
+        self._bench.folder.write_launch(self._evidence)
+
+    def _tell(self, words: str) -> None:
+        self._bench.say(f"{self._launch.id}  {words}")

@@ -1,0 +1,129 @@
+"""A gate session on a living host."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from tokgate.client.headroom import measure_ceiling
+from tokgate.hosts.clean_slate import look
+from tokgate.hosts.connection import connect
+from tokgate.hosts.fingerprint import fingerprint
+from tokgate.hosts.lease import Lease, lease
+from tokgate.records import CleanSlate, Finding, Fingerprint, Launch, LaunchEvidence, RunInfo
+from tokgate.records.redactor import Redactor
+from tokgate.rig.models import Rig
+
+from .launch_run import Bench, LaunchRun, written_port
+from .measure import Rounds, plain_rounds
+from .plan import describe
+from .run_folder import RunFolder, load_launch
+
+
+class LiveSession:
+    """Open it before use: it takes the host's lease, looks at the machine, and writes the folder's head.
+
+    BenchFault from `open` when the host cannot be reached or is leased to another gate.
+    """
+
+    def __init__(
+        self, *, rig: Rig, info: RunInfo, folder: Path, root: Path, say: Callable[[str], None]
+    ) -> None:
+        self.rig = rig
+        self._info = info
+        self._redactor = Redactor()
+        self._folder = RunFolder(folder, self._redactor)
+        self._root = root
+        self._say = say
+        self._held = contextlib.ExitStack()
+        self._bench: Bench | None = None
+        self._fingerprint: Fingerprint | None = None
+        self._slate_at_start: CleanSlate | None = None
+        self._slate_at_end: CleanSlate | None = None
+        self._measured: dict[str, LaunchEvidence] = {}
+
+    def open(self) -> None:
+        self._folder.write_record("run.json", self._info)
+        self._folder.write_record("rig.json", self.rig)
+        for line in describe(self.rig):
+            self._say(line)
+        host = connect(self.rig.host, redactor=self._redactor)
+        held = self._held.enter_context(lease(host, owner=self._info.run_id))
+        self._fingerprint = fingerprint(host, self.rig)
+        self._folder.write_record("fingerprint.json", self._fingerprint)
+        self._slate_at_start = look(
+            host,
+            self.rig,
+            when="session start",
+            port=written_port(self.rig),
+            ours=frozenset(),
+            notes=(*self._fingerprint.notes, *_taken_over(held)),
+        )
+        self._folder.write_record("slate-start.json", self._slate_at_start)
+        ceiling = measure_ceiling()
+        self._say(f"client ceiling on this machine: {ceiling:,.0f} events/s")
+        self._bench = Bench(
+            rig=self.rig,
+            host=host,
+            lease=held,
+            folder=self._folder,
+            redactor=self._redactor,
+            run_id=self._info.run_id,
+            root=self._root,
+            client_ceiling=ceiling,
+            say=self._say,
+        )
+
+    def close(self) -> None:
+        self._held.close()
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        return self._fingerprint
+
+    @property
+    def slate_at_start(self) -> CleanSlate | None:
+        return self._slate_at_start
+
+    @property
+    def slate_at_end(self) -> CleanSlate | None:
+        """Looked at when first asked for, after the last server has stopped."""
+        if self._slate_at_end is None and self._bench is not None:
+            self._slate_at_end = look(
+                self._bench.host,
+                self.rig,
+                when="session end",
+                port=written_port(self.rig),
+                ours=frozenset(),
+            )
+            self._folder.write_record("slate-end.json", self._slate_at_end)
+        return self._slate_at_end
+
+    def is_measured(self, launch: Launch) -> bool:
+        return launch.id in self._measured
+
+    def measured(self, launch: Launch, rounds: Rounds = plain_rounds) -> LaunchEvidence:
+        """Return the evidence of one launch; the first call makes the server run."""
+        if launch.id not in self._measured:
+            if self._bench is None:
+                return LaunchEvidence(launch=launch, faults=("the session was never opened",))
+            try:
+                LaunchRun(self._bench, launch).run(rounds)
+            finally:
+                # However it ended, it is not tried again. Read back from disk: what is judged now is
+                # what `tokgate report` judges later.
+                self._measured[launch.id] = load_launch(self._folder.launch_folder(launch.id))
+        return self._measured[launch.id]
+
+
+def _taken_over(held: Lease) -> tuple[Finding, ...]:
+    if held.took_over is None:
+        return ()
+    return (
+        Finding(
+            severity="note",
+            what=f"a stale lease was taken over: {held.took_over}",
+            do="find out how the gate before this one ended; its run folder holds what it had measured",
+        ),
+    )

@@ -1,0 +1,201 @@
+"""Take every generation of one server run, in the order of the plan, and keep all of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from tokgate.client.control import Control
+from tokgate.client.interpret import interpret
+from tokgate.client.prompts import payload, prompt
+from tokgate.client.stream import RawResponse, Request, Target, run_batch
+from tokgate.errors import BenchFault
+from tokgate.records import ClientLoad, Generation, Launch, Liveness
+from tokgate.rig.models import Rig, WorkloadSpec
+
+from .plan import LOSSLESS, Batch, batches_of, workloads_of
+from .run_folder import RunFolder
+
+
+class MeasuredServer(Protocol):
+    """What measuring needs of a running server."""
+
+    @property
+    def control(self) -> Control: ...
+    @property
+    def target(self) -> Target: ...
+    def why_gone(self) -> str | None: ...
+
+
+class Rounds(Protocol):
+    """Something that calls `take` once a round, e.g. a clock that records each call."""
+
+    def __call__(self, take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None: ...
+
+
+def plain_rounds(take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None:
+    for _ in range(warmup_rounds + rounds):
+        take()
+
+
+class Measurement:
+    """The generations of one launch.
+
+    A server that dies, hangs or refuses ends the measuring: what came before is kept, and `faults`
+    says what happened. Nothing is tried again.
+    """
+
+    def __init__(
+        self,
+        *,
+        rig: Rig,
+        launch: Launch,
+        server: MeasuredServer,
+        folder: RunFolder,
+        root: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        self._rig = rig
+        self._launch = launch
+        self._server = server
+        self._folder = folder
+        self._root = root
+        self._say = say
+        self._bodies = 0
+        self.generations: list[Generation] = []
+        self.client: dict[str, ClientLoad] = {}
+        self.faults: list[str] = []
+
+    def take_all(self, rounds: Rounds) -> None:
+        """Take every workload; `rounds` drives the first one, so that a clock may watch it."""
+        for number, workload in enumerate(workloads_of(self._rig, self._launch)):
+            self._take_workload(workload, rounds if number == 0 else plain_rounds)
+            self._say(f"{self._launch.id}  {workload.name}: {self._told(workload)}")
+            if self.faults:
+                return
+
+    def liveness(self) -> Liveness:
+        """Ask whether the process lives and still generates; the answer is evidence, not a guess."""
+        if (gone := self._server.why_gone()) is not None:
+            return Liveness(alive=False, answered=False, why=gone)
+        try:
+            self._server.control.generate_once(timeout_s=self._patience())
+        except BenchFault as fault:
+            gone = self._server.why_gone()
+            return Liveness(alive=gone is None, answered=False, why=gone or fault.found)
+        return Liveness(alive=True, answered=True)
+
+    def _take_workload(self, workload: WorkloadSpec, rounds: Rounds) -> None:
+        waiting = iter(batches_of(workload))
+
+        def take() -> None:
+            batch = next(waiting, None)
+            # A clock may call more often than planned; a fault ends the measuring.
+            if batch is not None and not self.faults:
+                self._take_batch(workload, batch)
+
+        rounds(take, rounds=workload.repeats, warmup_rounds=workload.warmup)
+        # A clock that is switched off (xdist, --benchmark-disable) calls once: the rest is ours to take.
+        for batch in waiting:
+            if self.faults:
+                return
+            self._take_batch(workload, batch)
+
+    def _take_batch(self, workload: WorkloadSpec, batch: Batch) -> None:
+        try:
+            if workload.cache == "flush":
+                self._server.control.flush_cache()
+            requests = tuple(self._request(workload, index) for index in batch.indexes)
+        except BenchFault as fault:
+            self.faults.append(f"before {workload.name} batch {batch.number}: {fault.found}")
+            return
+        outcome = run_batch(
+            self._server.target, requests, timeout_s=workload.timeout_s, should_stop=self._server.why_gone
+        )
+        generations = tuple(
+            self._keep(raw, workload, batch, index, slot)
+            for slot, (index, raw) in enumerate(zip(batch.indexes, outcome.responses, strict=True))
+        )
+        self.generations.extend(generations)
+        self._folder.append_generations(self._launch.id, generations)
+        if not batch.warmup:
+            self._account(workload.name, outcome.load)
+        failed = [g for g in generations if not g.good]
+        if failed:
+            self._after_failure(failed)
+
+    def _request(self, workload: WorkloadSpec, index: int) -> Request:
+        value = prompt(self._rig.prompt_sets[workload.prompts], index, root=self._root)
+        request_id = f"{self._launch.id}-{workload.name}-{index}-{uuid.uuid4().hex[:8]}"
+        near_tie = self._rig.lossless is not None and self._rig.lossless.mode == "near-tie"
+        ask_logprobs = near_tie and workload.name == LOSSLESS and self._launch.role == "control"
+        return Request(
+            request_id=request_id,
+            endpoint=workload.endpoint,
+            payload=payload(
+                workload.endpoint,
+                value,
+                output_tokens=workload.output_tokens,
+                request_id=request_id,
+                top_logprobs=2 if ask_logprobs else 0,
+            ),
+            asked_tokens=workload.output_tokens,
+        )
+
+    def _keep(
+        self, raw: RawResponse, workload: WorkloadSpec, batch: Batch, index: int, slot: int
+    ) -> Generation:
+        name = f"launches/{self._launch.id}/bodies/{self._bodies:04d}.sse"
+        self._bodies += 1
+        self._folder.write_body(name, b"".join(piece for _, piece in raw.pieces))
+        return interpret(
+            raw,
+            launch=self._launch.id,
+            workload=workload.name,
+            index=index,
+            slot=slot,
+            batch=batch.number,
+            warmup=batch.warmup,
+            body_file=name,
+        )
+
+    def _account(self, workload: str, load: ClientLoad) -> None:
+        before = self.client.get(workload)
+        if before is not None:
+            load = load.model_copy(
+                update={
+                    "cpu_s": before.cpu_s + load.cpu_s,
+                    "wall_s": before.wall_s + load.wall_s,
+                    "events": before.events + load.events,
+                }
+            )
+        self.client[workload] = load
+
+    def _after_failure(self, failed: list[Generation]) -> None:
+        """One failed generation makes the workload invalid; a dead server makes the rest pointless."""
+        liveness = self.liveness()
+        if not (liveness.alive and liveness.answered):
+            first = failed[0]
+            self.faults.append(
+                f"{first.workload} generation {first.index} ended as {first.status.value} ({first.why}); "
+                f"then: {liveness.why}"
+            )
+
+    def _patience(self) -> float:
+        # A hung server is asked once more, but not for as long as a whole generation may take.
+        return min(30.0, max(w.timeout_s for w in self._rig.workloads))
+
+    def _told(self, workload: WorkloadSpec) -> str:
+        mine = [g for g in self.generations if g.workload == workload.name]
+        rates = [
+            g.counters.decode_throughput
+            for g in mine
+            if g.good and not g.warmup and g.counters and g.counters.decode_throughput
+        ]
+        failed = sum(not g.good for g in mine)
+        words = f"{len(mine) - failed} generations"
+        if rates:
+            words += f", {sorted(rates)[len(rates) // 2]:.1f} tok/s"
+        return words + (f", {failed} FAILED" if failed else "")

@@ -1,0 +1,103 @@
+"""Which server runs a session makes, and what it takes on each: a pure function of the rig."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokgate.records import Launch
+from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
+
+LOSSLESS = "lossless"  # name of the untimed workload whose outputs are compared between arms
+
+
+def plan_launches(rig: Rig) -> tuple[Launch, ...]:
+    """Control, each EAGLE-3 arm, control again: the second control brackets drift.
+
+    Every arm is launched once, so this is as few launches as a bracket allows.
+    """
+    arms = [a for a in rig.arms if a.kind == "eagle3"]
+    names: list[tuple[str, str, str]] = [(rig.control.name, rig.control.name, "control")]
+    names += [(a.name, a.name, "arm") for a in arms]
+    if arms:
+        names.append((f"{rig.control.name}-again", rig.control.name, "control-again"))
+    return tuple(
+        Launch.model_validate({"id": f"{number:02d}-{label}", "arm": arm, "role": role})
+        for number, (label, arm, role) in enumerate(names, start=1)
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One barrier start: `indexes` are the prompts it sends at once."""
+
+    workload: str
+    number: int  # warm-ups count from 0 as well: they come first
+    warmup: bool
+    indexes: tuple[int, ...]
+
+
+def lossless_workload(rig: Rig) -> WorkloadSpec | None:
+    """Speculation's outputs are compared on generations of their own, outside every timed window."""
+    if rig.lossless is None:
+        return None
+    return WorkloadSpec(
+        name=LOSSLESS,
+        prompts=rig.lossless.prompts,
+        concurrency=1,
+        output_tokens=rig.lossless.output_tokens,
+        repeats=rig.lossless.count,
+        warmup=0,
+        timeout_s=max(w.timeout_s for w in rig.workloads),
+    )
+
+
+def is_pinned(arm: ArmSpec) -> bool:
+    return arm.acceptance != "natural"
+
+
+def workloads_of(rig: Rig, launch: Launch) -> tuple[WorkloadSpec, ...]:
+    """Return the timed workloads, then the lossless one where its answer means something.
+
+    Pinned acceptance overwrites output tokens, and the second control has nothing new to say.
+    """
+    lossless = lossless_workload(rig)
+    if lossless is None or is_pinned(rig.arm(launch.arm)) or launch.role == "control-again":
+        return rig.workloads
+    return (*rig.workloads, lossless)
+
+
+def batches_of(workload: WorkloadSpec) -> tuple[Batch, ...]:
+    """Prompts are numbered through: the same index is the same prompt in every launch."""
+    total = workload.warmup + workload.repeats
+    size = workload.concurrency
+    return tuple(
+        Batch(
+            workload=workload.name,
+            number=number,
+            warmup=number < workload.warmup,
+            indexes=tuple(range(number * size, (number + 1) * size)),
+        )
+        for number in range(total)
+    )
+
+
+def describe(rig: Rig) -> tuple[str, ...]:
+    """Say what a session on this rig will do, before it does it."""
+    launches = plan_launches(rig)
+    generations = sum(
+        len(batch.indexes)
+        for launch in launches
+        for workload in workloads_of(rig, launch)
+        for batch in batches_of(workload)
+    )
+    tokens = sum(
+        len(batch.indexes) * workload.output_tokens
+        for launch in launches
+        for workload in workloads_of(rig, launch)
+        for batch in batches_of(workload)
+    )
+    arms = ", ".join(launch.id for launch in launches)
+    return (
+        f"rig {rig.name}: {len(launches)} server launches ({arms})",
+        f"{generations} generations, {tokens} tokens; workloads {', '.join(w.name for w in rig.workloads)}",
+    )

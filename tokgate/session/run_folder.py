@@ -1,0 +1,156 @@
+"""The folder a session leaves behind: everything needed to judge it again without a GPU.
+
+run.json  rig.json  fingerprint.json  slate-start.json  slate-end.json
+baselines/<identity>.json            copies of the baselines it was compared with
+launches/<id>/launch.json            LaunchEvidence without generations and samples
+launches/<id>/generations.jsonl      one Generation a line
+launches/<id>/bodies/NNNN.sse        raw responses
+launches/<id>/server.log server_info.json metrics-before.prom metrics-after.prom
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from tokgate.errors import UsageError
+from tokgate.records import (
+    CleanSlate,
+    Fingerprint,
+    Generation,
+    LaunchEvidence,
+    Record,
+    RunEvidence,
+    RunInfo,
+)
+from tokgate.records.redactor import Redactor
+from tokgate.rig.models import Rig
+from tokgate.stats.samples import batch_samples, samples_of
+
+R = TypeVar("R", bound=Record)
+
+
+class RunFolder:
+    """Writes atomically and redacted; a reader never meets half a file or a secret."""
+
+    def __init__(self, path: Path, redactor: Redactor) -> None:
+        self.path = path
+        self._redactor = redactor
+
+    def launch_folder(self, launch_id: str) -> Path:
+        folder = self.path / "launches" / launch_id
+        (folder / "bodies").mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def write_record(self, name: str, record: Record) -> None:
+        self.write_text(name, record.model_dump_json(indent=1) + "\n")
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_text(name, json.dumps(value, indent=1) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        self.write_bytes(name, self._redactor.clean(text).encode())
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            # mkstemp makes 0600; a report is to be read by whoever may read the folder.
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def write_body(self, name: str, body: bytes) -> None:
+        """Keep a raw response; it need not be text, so secrets are replaced byte by byte."""
+        self.write_bytes(name, self._redactor.clean(body.decode("latin-1")).encode("latin-1"))
+
+    def append_generations(self, launch_id: str, generations: tuple[Generation, ...]) -> None:
+        """Appended as they come, so that a killed session keeps what it had measured."""
+        lines = "".join(g.model_dump_json() + "\n" for g in generations)
+        with (self.launch_folder(launch_id) / "generations.jsonl").open("a", encoding="utf-8") as file:
+            file.write(self._redactor.clean(lines))
+
+    def write_launch(self, evidence: LaunchEvidence) -> None:
+        """Write everything but generations (appended already) and samples (computed from them)."""
+        self.write_record(
+            f"launches/{evidence.launch.id}/launch.json",
+            evidence.model_copy(update={"generations": (), "samples": ()}),
+        )
+
+
+def with_samples(evidence: LaunchEvidence) -> LaunchEvidence:
+    """Compute the samples of a launch from its generations: one by one, then per barrier start."""
+    judged = [g for g in evidence.generations if not g.warmup]
+    samples = [sample for generation in judged for sample in samples_of(generation)]
+    starts: dict[tuple[str, int], list[Generation]] = {}
+    for generation in judged:
+        starts.setdefault((generation.workload, generation.batch), []).append(generation)
+    for together in starts.values():
+        samples += batch_samples(together)
+    return evidence.model_copy(update={"samples": tuple(samples)})
+
+
+def load_launch(folder: Path) -> LaunchEvidence:
+    evidence = _read(folder / "launch.json", LaunchEvidence)
+    lines = folder / "generations.jsonl"
+    text = lines.read_text(encoding="utf-8") if lines.exists() else ""
+    generations = tuple(
+        _parse(line, Generation, f"{lines}, line {number}")
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    )
+    return with_samples(evidence.model_copy(update={"generations": generations}))
+
+
+def load_run(path: Path) -> tuple[RunEvidence, Rig]:
+    """Read a run folder back. UsageError when it is not one, or is damaged."""
+    if not (path / "run.json").exists():
+        raise UsageError(
+            tried=f"reading the run folder {path}",
+            found="no run.json in it" if path.is_dir() else "no such folder",
+            do="name a folder that a gate session wrote, e.g. reports/latest",
+        )
+    launches = sorted(p.parent for p in (path / "launches").glob("*/launch.json"))
+    evidence = RunEvidence(
+        info=_read(path / "run.json", RunInfo),
+        launches=tuple(load_launch(folder) for folder in launches),
+        fingerprint=_read_if_there(path / "fingerprint.json", Fingerprint),
+        slate_at_start=_read_if_there(path / "slate-start.json", CleanSlate),
+        slate_at_end=_read_if_there(path / "slate-end.json", CleanSlate),
+    )
+    return evidence, _read(path / "rig.json", Rig)
+
+
+def _read_if_there(path: Path, kind: type[R]) -> R | None:
+    return _read(path, kind) if path.exists() else None
+
+
+def _read(path: Path, kind: type[R]) -> R:
+    try:
+        return _parse(path.read_text(encoding="utf-8"), kind, str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            tried=f"reading {path}", found=str(error), do="use a run folder that is complete and readable"
+        ) from error
+
+
+def _parse(text: str, kind: type[R], where: str) -> R:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(
+            tried=f"reading {where} as {kind.__name__}",
+            found=f"{'.'.join(str(part) for part in first['loc']) or 'the text'}: {first['msg']}",
+            do="the folder is damaged or from another version of tokgate: measure again",
+        ) from error

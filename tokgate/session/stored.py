@@ -1,0 +1,48 @@
+"""A session that is over: the same evidence, read from its run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunEvidence
+from tokgate.rig.models import Rig
+
+from .measure import Rounds, plain_rounds
+from .run_folder import load_run
+
+
+class StoredSession:
+    """Judges again what a folder holds; nothing is launched. UsageError when the folder is not whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self._evidence: RunEvidence
+        self.rig: Rig
+        self._evidence, self.rig = load_run(folder)
+
+    def open(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        return self._evidence.fingerprint
+
+    @property
+    def slate_at_start(self) -> CleanSlate | None:
+        return self._evidence.slate_at_start
+
+    @property
+    def slate_at_end(self) -> CleanSlate | None:
+        return self._evidence.slate_at_end
+
+    def is_measured(self, launch: Launch) -> bool:  # noqa: ARG002 - the answer is the same for all
+        return True
+
+    def measured(self, launch: Launch, rounds: Rounds = plain_rounds) -> LaunchEvidence:  # noqa: ARG002
+        """Return what the folder holds of the launch; a launch it lacks is evidence of nothing."""
+        found = next((e for e in self._evidence.launches if e.launch.id == launch.id), None)
+        return found or LaunchEvidence(
+            launch=launch, faults=("this launch was not made in the stored session",)
+        )

@@ -1,0 +1,221 @@
+"""Stored baselines: one JSON file per identity, every sample kept, written whole or not at all.
+
+The only module of this room that touches files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, FiniteFloat, ValidationError, model_validator
+
+from tokgate.errors import BaselineError
+from tokgate.records import Difference, Fingerprint
+from tokgate.records.record import Record
+
+from .identity import Identity, differences, identity_hash
+
+SCHEMA = 1
+HASH_DIGITS = 12
+LARGEST_FILE = 64 * 2**20  # a thousand launches fit ten times over; more is not one of ours
+
+Value = Annotated[FiniteFloat, Field(gt=0)]
+Start = Annotated[tuple[Value, ...], Field(min_length=1)]  # the generations of one barrier start
+
+
+class BaselineLaunch(Record):
+    """The samples of one server run: restarts are a level of variance, so launches stay apart."""
+
+    run_id: str
+    launch: str
+    samples: dict[str, tuple[Start, ...]]  # per metric, per barrier start
+
+    def values(self, metric: str) -> tuple[tuple[float, ...], ...]:
+        return self.samples.get(metric, ())
+
+
+class Provenance(Record):
+    who: str
+    when: str  # ISO 8601, UTC
+    why: str
+    runs: tuple[str, ...]
+    commit: str | None = None  # of tokgate
+
+
+class BaselineFile(Record):
+    schema_number: Literal[1] = 1
+    rig: str
+    arm: str
+    workload: str
+    simulated: bool
+    identity: Identity
+    identity_hash: str
+    fingerprint: Fingerprint | None = None
+    provenance: Provenance
+    history: tuple[Provenance, ...] = ()  # what was stored here before, newest first
+    launches: tuple[BaselineLaunch, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> BaselineFile:
+        wanted = identity_hash(self.identity)
+        if self.identity_hash != wanted:
+            raise ValueError(
+                f"identity_hash is {self.identity_hash}, its identity hashes to {wanted}: edited by hand"
+            )
+        if self.identity.get("simulated") != ("true" if self.simulated else "false"):
+            raise ValueError("simulated contradicts the identity")
+        if not any(launch.samples for launch in self.launches):
+            raise ValueError("no launch holds a sample")
+        return self
+
+    @property
+    def name(self) -> str:
+        """How messages call the file, e.g. baselines/h200/1f0c3a9b2d4e.json."""
+        return f"baselines/{self.rig}/{self.identity_hash[:HASH_DIGITS]}.json"
+
+    def by_start(self, metric: str) -> tuple[tuple[float, ...], ...]:
+        """Return the values of a metric, one tuple per barrier start, over all launches."""
+        return tuple(start for launch in self.launches for start in launch.values(metric))
+
+
+class Absence(Record):
+    """No baseline of this identity, and the nearest one that exists."""
+
+    path: str  # where it would be, relative to the checkout
+    identity: Identity
+    nearest: str | None = None
+    differs: tuple[Difference, ...] = ()  # from the nearest
+    unreadable: tuple[str, ...] = ()  # neighbours that could not be read
+
+
+def baseline_path(root: Path, rig: str, identity: Identity) -> Path:
+    """Return root/baselines/<rig>/<first 12 hex digits>.json; BaselineError on a name that is no rig's."""
+    return folder_of(root, rig) / f"{identity_hash(identity)[:HASH_DIGITS]}.json"
+
+
+def folder_of(root: Path, rig: str) -> Path:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", rig):
+        raise BaselineError(
+            tried=f"find the baselines of {rig!r}",
+            found="that is no name of a rig",
+            do="name a rig as `tokgate rig list` does",
+        )
+    return root / "baselines" / rig
+
+
+def find(root: Path, rig: str, identity: Identity) -> BaselineFile | Absence:
+    """Return the baseline of an identity, or its named absence with the nearest neighbour.
+
+    Nearest is the one with the fewest differing settings, of the same kind (simulated or real).
+    BaselineError when the file exists and is corrupt.
+    """
+    path = baseline_path(root, rig, identity)
+    if _is_there(path):
+        return load(path)
+    nearest: BaselineFile | None = None
+    fewest: tuple[Difference, ...] = ()
+    unreadable: list[str] = []
+    for neighbour in sorted(folder_of(root, rig).glob("*.json")):
+        try:
+            other = load(neighbour)
+        except BaselineError as error:
+            unreadable.append(f"{neighbour.name}: {error.found}")
+            continue
+        if other.identity.get("simulated") != identity.get("simulated"):
+            continue
+        found = differences(other.identity, identity)
+        if nearest is None or len(found) < len(fewest):
+            nearest, fewest = other, found
+    return Absence(
+        path=str(path.relative_to(root)),
+        identity=identity,
+        nearest=nearest.name if nearest is not None else None,
+        differs=fewest,
+        unreadable=tuple(unreadable),
+    )
+
+
+def _is_there(path: Path) -> bool:
+    """Tell presence from unreadability: a folder without permission is no missing baseline."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise BaselineError(
+            tried=f"look for the baseline {path}",
+            found=error.strerror or str(error),
+            do="check the permissions of baselines/",
+        ) from error
+    return True
+
+
+def load(path: Path) -> BaselineFile:
+    """Read one baseline; BaselineError when it is missing, corrupt, of another schema, or misnamed."""
+    tried = f"read the baseline {path}"
+    restore = f"restore it (git checkout -- {path}), or store it anew: tokgate baseline update RUN --why …"
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise BaselineError(tried=tried, found=f"{path.stat().st_size} bytes", do=restore)
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BaselineError(
+            tried=tried, found=error.strerror or str(error), do="check the path and its permissions"
+        ) from error
+    except (ValueError, RecursionError) as error:  # broken UTF-8 is a ValueError too
+        raise BaselineError(tried=tried, found=f"no JSON: {error}", do=restore) from error
+    number = raw.get("schema_number") if isinstance(raw, dict) else None
+    if number != SCHEMA:
+        raise BaselineError(
+            tried=tried,
+            found=f"schema_number {number!r}, this tokgate reads {SCHEMA}",
+            do=f"use the tokgate that wrote it, or {restore}",
+        )
+    try:
+        # Through JSON again: strictness about tuples differs between Python and JSON input.
+        baseline = BaselineFile.model_validate_json(json.dumps(raw))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise BaselineError(tried=tried, found=f"{where}: {first['msg']}", do=restore) from error
+    if path.stem != baseline.identity_hash[:HASH_DIGITS]:
+        raise BaselineError(
+            tried=tried,
+            found=f"its identity belongs into {baseline.identity_hash[:HASH_DIGITS]}.json: renamed or copied",
+            do=restore,
+        )
+    return baseline
+
+
+def save(root: Path, baseline: BaselineFile) -> Path:
+    """Write a baseline where it belongs below `root`, whole or not at all; return its path.
+
+    Sorted keys and one number a line, so that a review shows what changed.
+    """
+    path = baseline_path(root, baseline.rig, baseline.identity)
+    text = json.dumps(baseline.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o644)  # mkstemp makes 0600; baselines are for everyone
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BaselineError(
+            tried=f"write the baseline {path}",
+            found=error.strerror or str(error),
+            do="make the folder writable, or use another checkout: tokgate --root PATH …",
+        ) from error
+    return path

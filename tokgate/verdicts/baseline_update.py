@@ -1,0 +1,165 @@
+"""From a run to new baselines: what would be stored, and why a run may be refused. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+
+from tokgate.errors import BaselineError
+from tokgate.records import LaunchEvidence, Outcome, RunEvidence, Verdict
+from tokgate.records.record import Record
+from tokgate.rig.models import Rig
+
+from .baseline_file import Absence, BaselineFile, BaselineLaunch, Provenance
+from .checks.cache_state import cache_state
+from .checks.clean_slate import clean_slate
+from .checks.client_headroom import client_headroom
+from .checks.environment_truth import environment_truth
+from .checks.steadiness import steadiness
+from .establish import Established, establish_workload
+from .identity import Identity, identity_hash, identity_of_launch
+from .metrics import METRICS
+
+CHECK = "baseline update"
+
+LookUp = Callable[[Identity], BaselineFile | Absence]
+
+
+class Draft(Record):
+    """A baseline about to be stored, beside what it replaces."""
+
+    new: BaselineFile
+    old: BaselineFile | None
+    doubts: tuple[str, ...]  # inconclusive findings about the run: worth reading before committing
+
+    def changes(self) -> tuple[str, ...]:
+        """Return one line per metric: n and median before and now."""
+        return tuple(_change_line(name, self.old, self.new) for name in METRICS if self.new.by_start(name))
+
+
+def drafts(
+    rig: Rig,
+    run: RunEvidence,
+    look_up: LookUp,
+    *,
+    provenance: Provenance,
+    arm: str | None = None,
+    append: bool = False,
+) -> tuple[Draft, ...]:
+    """Return what `run` would store: one baseline per arm and workload.
+
+    With `append` its launches join those already stored; otherwise they replace them, and the
+    former provenance goes into the history. BaselineError refuses a run in which anything about
+    the launches to be stored is `invalid`, an unknown arm, and a run that is stored already.
+    """
+    tried = f"store run {run.info.run_id} as baseline"
+    known = [a.name for a in rig.arms if any(e.launch.arm == a.name for e in run.launches)]
+    if arm is not None and arm not in known:
+        raise BaselineError(
+            tried=tried,
+            found=f"the run has no launch of arm {arm!r}",
+            do=f"name one of: {', '.join(known) or 'nothing was launched'}",
+        )
+    arms = known if arm is None else [arm]
+    launches = [e for e in run.launches if e.launch.arm in arms]
+    if not launches:
+        raise BaselineError(tried=tried, found="the run has no launches", do="measure first: make gate")
+    verdicts = tuple(_grounds(rig, run, launches))
+    refused = next((v for v in verdicts if v.outcome is Outcome.INVALID), None)
+    if refused is not None:
+        raise BaselineError(
+            tried=tried,
+            found=f"the run is invalid: {refused.headline}",
+            do=refused.do or "measure again",
+        )
+    doubts = tuple(v.headline for v in verdicts if v.outcome is Outcome.INCONCLUSIVE)
+    return tuple(
+        _draft(rig, run, name, workload.name, look_up, provenance=provenance, append=append, doubts=doubts)
+        for name in arms
+        for workload in rig.workloads
+    )
+
+
+def _grounds(rig: Rig, run: RunEvidence, launches: list[LaunchEvidence]) -> Iterable[Verdict]:
+    """Yield every verdict on whether these launches were fit to be judged, none on how fast they were."""
+    yield from clean_slate(run.slate_at_start)
+    if run.slate_at_end is not None:  # a run of selected tests may not have looked at its end
+        yield from clean_slate(run.slate_at_end)
+    for launch in launches:
+        yield from environment_truth(rig, launch)
+        for workload in rig.workloads:
+            yield from cache_state(rig, launch, workload.name)
+            yield from client_headroom(rig, launch, workload.name)
+            # A series too short for its steadiness to be known is a doubt, no reason to refuse.
+            yield from (v for v in steadiness(rig, launch, workload.name) if v.outcome is not Outcome.INVALID)
+
+
+def _draft(
+    rig: Rig,
+    run: RunEvidence,
+    arm: str,
+    workload: str,
+    look_up: LookUp,
+    *,
+    provenance: Provenance,
+    append: bool,
+    doubts: tuple[str, ...],
+) -> Draft:
+    launches = [e for e in run.launches if e.launch.arm == arm]
+    identities = [identity_of_launch(rig, e, workload, run.fingerprint) for e in launches]
+    if any(identity != identities[0] for identity in identities):
+        raise BaselineError(
+            tried=f"store {workload} on {arm} as one baseline",
+            found="its launches have different identities",
+            do="see server_info.json and the clean slates: the server or the GPUs changed in between",
+        )
+    found = look_up(identities[0])
+    old = found if isinstance(found, BaselineFile) else None
+    stored = tuple(_stored(rig, run.info.run_id, e, workload) for e in launches)
+    kept = old.launches if old is not None and append else ()
+    if any(launch.run_id == run.info.run_id for launch in kept):
+        raise BaselineError(
+            tried=f"append run {run.info.run_id} to {old.name if old is not None else 'nothing'}",
+            found="this run is in it already",
+            do="leave it, or replace the baseline: the same command without --append",
+        )
+    before = (old.provenance, *old.history) if old is not None else ()
+    new = BaselineFile(
+        rig=rig.name,
+        arm=arm,
+        workload=workload,
+        simulated=rig.simulated,
+        identity=identities[0],
+        identity_hash=identity_hash(identities[0]),
+        fingerprint=run.fingerprint,
+        provenance=provenance,
+        history=before,
+        launches=(*kept, *stored),
+    )
+    return Draft(new=new, old=old, doubts=doubts)
+
+
+def _stored(rig: Rig, run_id: str, launch: LaunchEvidence, workload: str) -> BaselineLaunch:
+    established = establish_workload(rig, launch, workload, check=CHECK)
+    if not isinstance(established, Established):
+        raise BaselineError(
+            tried=f"store {workload} on {launch.launch.id}",
+            found=established.headline,
+            do=established.do or "measure again",
+        )
+    return BaselineLaunch(
+        run_id=run_id,
+        launch=launch.launch.id,
+        samples={name: series.by_start for name, series in sorted(established.series.items())},
+    )
+
+
+def _change_line(name: str, old: BaselineFile | None, new: BaselineFile) -> str:
+    metric = METRICS[name]
+    now = [statistics.median(start) for start in new.by_start(name)]
+    text = f"{name}: {metric.text(statistics.median(now))} (n={len(now)})"
+    before = [statistics.median(start) for start in old.by_start(name)] if old is not None else []
+    if not before:
+        return f"{text}, new"
+    change = statistics.median(now) / statistics.median(before) - 1
+    return f"{text}, was {metric.text(statistics.median(before))} (n={len(before)}), {change:+.1%}"

@@ -1,0 +1,41 @@
+"""The arithmetic of speculation: it wins as long as a cycle takes less than the plain tokens it replaces."""
+
+from __future__ import annotations
+
+from tokgate.records.record import Record
+
+
+class BreakEven(Record):
+    """Milliseconds; `limit_ms` is the longest cycle with which speculation still wins."""
+
+    accept_length: float
+    decode_ms: float
+    cycle_ms: float
+    limit_ms: float
+
+    @property
+    def headroom_ms(self) -> float:
+        return self.limit_ms - self.cycle_ms
+
+    def text(self) -> str:
+        room = self.headroom_ms
+        verdict = f"{room:.2f} ms of headroom" if room >= 0 else f"{-room:.2f} ms too long"
+        return (
+            f"break-even: a cycle may take {self.limit_ms:.2f} ms (accept length {self.accept_length:.2f}, "
+            f"a plain token {self.decode_ms:.2f} ms); it takes {self.cycle_ms:.2f} ms: {verdict}"
+        )
+
+
+def break_even(*, accept_length: float, tokens: int, decode_ms: float, cycle_ms: float) -> BreakEven:
+    """Compare a cycle with the plain decode steps of the tokens it yields.
+
+    `tokens` is the length of a generation. Decode rates count tokens - 1 (the first is
+    prefill's) and accept length counts all of them, so a cycle decodes
+    accept_length x (tokens - 1) / tokens: at 32 tokens the two differ by 3 %.
+    """
+    return BreakEven(
+        accept_length=accept_length,
+        decode_ms=decode_ms,
+        cycle_ms=cycle_ms,
+        limit_ms=accept_length * (tokens - 1) / tokens * decode_ms,
+    )

@@ -1,0 +1,129 @@
+"""A value against the fixed limits of the rig, judged by its interval."""
+
+from __future__ import annotations
+
+from tokgate.records import Outcome, Reference, Summary, Verdict
+from tokgate.rig.models import Budget, Rig
+from tokgate.stats.summary import needed_for_interval, summarise
+
+from .establish import Established, invalid
+from .metrics import METRICS, Metric
+from .shortfall import Shortfall
+
+
+def subject(established: Established) -> str:
+    """Return what a headline calls a launch: its arm, or its id where the arm runs twice."""
+    launch = established.launch.launch
+    return launch.id if launch.role == "control-again" else launch.arm
+
+
+def judge_metric(
+    rig: Rig,
+    established: Established,
+    metric_name: str,
+    *,
+    check: str,
+    evidence: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> tuple[Verdict, ...]:
+    """Return one verdict per limit that the rig sets for this metric, arm and workload.
+
+    regressed: the whole interval of the median lies beyond the limit. pass: it lies wholly
+    within. inconclusive: it straddles the limit, or there are too few values to have one.
+    Without any limit the measured value itself is the verdict, a pass that names no reference.
+    """
+    metric = METRICS[metric_name]
+    series = established.series.get(metric_name)
+    launch = established.launch.launch
+    if series is None:
+        shortfall = Shortfall(
+            what=f"{metric.name} is unknown: {established.why_missing(metric_name)}",
+            do="see the raw bodies; this server version may not tell it on this endpoint",
+        )
+        return (
+            invalid(
+                check,
+                [shortfall],
+                launch=established.launch,
+                workload=established.workload,
+                metric=metric_name,
+                raw=established.raw,
+            ),
+        )
+    summary = summarise(series.values)
+    measured = Verdict(
+        check=check,
+        outcome=Outcome.PASS,
+        headline=f"{metric.words} {metric.text(summary.median)} on {subject(established)}: "
+        f"no budget set, {_interval(summary, metric)}",
+        arm=launch.arm,
+        launch=launch.id,
+        workload=established.workload,
+        metric=metric_name,
+        value=summary.median,
+        unit=metric.unit,
+        n=summary.n,
+        interval=summary.interval,
+        evidence=(f"source: {'; '.join(series.sources)}", *evidence),
+        warnings=(*series.warnings, *summary.warnings, *warnings),
+        raw=established.raw,
+    )
+    limits = [
+        limit
+        for budget in rig.budgets
+        if budget.metric == metric_name
+        and budget.arm in ("*", launch.arm)
+        and budget.workload in ("*", established.workload)
+        for limit in _limits(budget)
+    ]
+    if not limits:
+        return (measured,)
+    return tuple(
+        _against(kind, limit, measured=measured, summary=summary, metric=metric, on=subject(established))
+        for kind, limit in limits
+    )
+
+
+def _limits(budget: Budget) -> tuple[tuple[str, float], ...]:
+    named = (("floor", budget.at_least), ("ceiling", budget.at_most))
+    return tuple((kind, limit) for kind, limit in named if limit is not None)
+
+
+def _against(
+    kind: str, limit: float, *, measured: Verdict, summary: Summary, metric: Metric, on: str
+) -> Verdict:
+    value = f"{metric.words} {metric.text(summary.median)} on {on}"
+    bound = f"the {kind} {limit:g}"
+    do: str | None = None
+    if summary.interval is None:
+        outcome = Outcome.INCONCLUSIVE
+        more = needed_for_interval(summary.confidence) - summary.n
+        words = f"{bound} not judged, n={summary.n} needs {more} more"
+        do = f"raise repeats of {measured.workload} by {more}"
+    else:
+        low, high = summary.interval
+        if (low >= limit) if kind == "floor" else (high <= limit):
+            outcome, words = Outcome.PASS, f"{'above' if kind == 'floor' else 'below'} {bound}"
+        elif (high < limit) if kind == "floor" else (low > limit):
+            outcome, words = Outcome.REGRESSED, f"{'below' if kind == 'floor' else 'above'} {bound}"
+            do = "read the other verdicts of this launch first: acceptance, cycle, environment, drift"
+        else:
+            outcome, words = Outcome.INCONCLUSIVE, f"{bound} lies inside the interval"
+            do = f"raise repeats of {measured.workload} (n={summary.n} now), or quieten the machine"
+        words = f"{words}, {_interval(summary, metric)}"
+    return measured.model_copy(
+        update={
+            "outcome": outcome,
+            "headline": f"{value}: {words}",
+            "reference": Reference(kind="budget", label=f"{kind} {limit:g} {metric.unit}", value=limit),
+            "floor": f"{kind} {limit:g} {metric.unit}, the whole interval beyond it",
+            "do": do,
+        }
+    )
+
+
+def _interval(summary: Summary, metric: Metric) -> str:
+    if summary.interval is None:
+        return f"n={summary.n}, no interval"
+    low, high = summary.interval
+    return f"interval {metric.bare(low)}–{metric.bare(high)}"  # noqa: RUF001 - a dash between numbers

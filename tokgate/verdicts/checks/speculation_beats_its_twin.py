@@ -1,0 +1,207 @@
+"""Promise: an EAGLE-3 arm is faster than the control arm of the same session."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
+from tokgate.records.record import Record
+from tokgate.rig.models import Rig
+from tokgate.stats.compare import Comparison, compare
+from tokgate.verdicts.break_even import break_even
+from tokgate.verdicts.budgets import subject
+from tokgate.verdicts.establish import Established, establish_workload, invalid
+from tokgate.verdicts.metrics import Metric, throughput_metric
+from tokgate.verdicts.shortfall import Shortfall
+
+CHECK = "speculation_beats_its_twin"
+
+
+class Bracket(Record):
+    """The speed-up over every control, drift included."""
+
+    ratio: float  # against all controls together
+    interval: tuple[float, float] | None  # hull of the intervals against each control
+    drift: float  # largest relative difference between two controls; 0 with one
+    comparisons: tuple[Comparison, ...]
+
+
+def speculation_beats_its_twin(
+    rig: Rig, arm: LaunchEvidence, controls: Sequence[LaunchEvidence], workload: str
+) -> tuple[Verdict, ...]:
+    """Judge the speed-up, with an interval that must hold against each control.
+
+    pass: the whole interval is at or above the rig's twin limit; where the rig sets none for this
+    arm and workload, the measured speed-up is the verdict. regressed: all of it lies below.
+    inconclusive: it straddles, there are too few values, or the controls differ from each other
+    by more than the speed-up itself. Every control given must be established; without any the
+    outcome is `invalid`.
+    """
+    numbers = establish_workload(rig, arm, workload, check=CHECK)
+    if isinstance(numbers, Verdict):
+        return (numbers,)
+    metric = throughput_metric(rig.workload(workload).concurrency)
+    references = [establish_workload(rig, control, workload, check=CHECK) for control in controls]
+    for reference in references:
+        if isinstance(reference, Verdict):
+            headline = f"no twin for {arm.launch.arm}: {reference.headline}"
+            return (
+                reference.model_copy(
+                    update={"headline": headline, "arm": arm.launch.arm, "launch": arm.launch.id}
+                ),
+            )
+    twins = [r for r in references if isinstance(r, Established)]
+    shortfall = _unjudgeable(rig, numbers, twins, metric)
+    if shortfall is not None:
+        return (invalid(CHECK, [shortfall], launch=arm, workload=workload, metric=metric.name),)
+    now = numbers.series[metric.name].values
+    before = [twin.series[metric.name].values for twin in twins]
+    bracket = bracketed(now, before)
+    limit = _limit(rig, arm.launch.arm, workload)
+    outcome, words, do = _judge(bracket, limit, workload)
+    value = statistics.median(now)
+    pooled = statistics.median([v for values in before for v in values])
+    span = ""
+    if bracket.interval is not None:
+        span = f", interval {bracket.interval[0]:.2f}–{bracket.interval[1]:.2f}"  # noqa: RUF001 - a dash between numbers
+    names = ", ".join(t.launch.launch.id for t in twins)
+    alone = ("one control only: drift of the machine is not bracketed",) if len(twins) == 1 else ()
+    return (
+        Verdict(
+            check=CHECK,
+            outcome=outcome,
+            headline=f"{metric.words} {metric.text(value)} on {subject(numbers)}: "
+            f"{bracket.ratio:.2f}x its twin ({metric.bare(pooled)}){span}{words}",
+            arm=arm.launch.arm,
+            launch=arm.launch.id,
+            workload=workload,
+            metric=metric.name,
+            value=value,
+            unit=metric.unit,
+            n=len(now),
+            interval=(bracket.interval[0] - 1, bracket.interval[1] - 1) if bracket.interval else None,
+            reference=Reference(
+                kind="twin",
+                label=f"{rig.control.name} arm of this session ({names})",
+                value=pooled,
+                n=sum(len(values) for values in before),
+            ),
+            change=bracket.ratio - 1,
+            floor=f"at least {limit:g}x, the whole interval" if limit is not None else None,
+            evidence=(
+                *(
+                    f"against {twin.launch.launch.id} ({metric.text(statistics.median(values))}): "
+                    f"{c.ratio:.3f}x, p={c.p:.3f}, n={c.n_a}+{c.n_b}"
+                    for twin, values, c in zip(twins, before, bracket.comparisons, strict=True)
+                ),
+                *((f"drift between the controls {bracket.drift:.1%}",) if len(twins) > 1 else ()),
+                *_cost_of_a_cycle(numbers, twins),
+            ),
+            warnings=(
+                *alone,
+                *numbers.series[metric.name].warnings,
+                *dict.fromkeys(w for c in bracket.comparisons for w in c.warnings),
+            ),
+            do=do,
+            raw=(*numbers.raw, *(r for t in twins for r in t.raw)),
+        ),
+    )
+
+
+def bracketed(now: Sequence[float], before: Sequence[Sequence[float]]) -> Bracket:
+    """Compare with each control on its own and take the hull, so that drift widens the interval."""
+    comparisons = tuple(compare(now, control) for control in before)
+    medians = [statistics.median(control) for control in before]
+    spans = [c.interval for c in comparisons if c.interval is not None]
+    complete = len(spans) == len(comparisons)
+    return Bracket(
+        ratio=compare(now, [v for control in before for v in control]).ratio,
+        interval=(min(s[0] for s in spans), max(s[1] for s in spans)) if complete else None,
+        drift=max(medians) / min(medians) - 1,
+        comparisons=comparisons,
+    )
+
+
+def _unjudgeable(
+    rig: Rig, numbers: Established, twins: Sequence[Established], metric: Metric
+) -> Shortfall | None:
+    if rig.arm(numbers.launch.launch.arm).kind != "eagle3":
+        return Shortfall(
+            what=f"{numbers.launch.launch.arm} does no speculation: it has no twin",
+            do="ask this of an eagle3 arm",
+        )
+    if not twins:
+        return Shortfall(
+            what="no control of this session was measured",
+            do="run the whole session: pytest perf_tests -m eagle3 includes the control arm",
+        )
+    for twin in twins:
+        if twin.launch.launch.arm != rig.control.name:
+            return Shortfall(
+                what=f"{twin.launch.launch.id} is no control: it runs arm {twin.launch.launch.arm}",
+                do=f"compare with launches of {rig.control.name}",
+            )
+    for side in (numbers, *twins):
+        if metric.name not in side.series:
+            return Shortfall(
+                what=f"{metric.name} of {side.launch.launch.id} is unknown: {side.why_missing(metric.name)}",
+                do="see the raw bodies of that launch",
+            )
+    return None
+
+
+def _limit(rig: Rig, arm: str, workload: str) -> float | None:
+    """Return the rig's most particular twin limit (of equals the later one); None where it sets none."""
+    fitting = [t for t in rig.twins if t.arm in ("*", arm) and t.workload in ("*", workload)]
+    ranked = sorted(fitting, key=lambda t: (t.arm != "*", t.workload != "*"))
+    return ranked[-1].at_least if ranked else None
+
+
+def _judge(bracket: Bracket, limit: float | None, workload: str) -> tuple[Outcome, str, str | None]:
+    if limit is None:
+        return (Outcome.PASS, ", no limit set", None)
+    if bracket.interval is None:
+        needed = max(c.needed for c in bracket.comparisons)
+        fewest = min(min(c.n_a, c.n_b) for c in bracket.comparisons)
+        return (
+            Outcome.INCONCLUSIVE,
+            f"; n={fewest} a side needs {needed - fewest} more",
+            f"raise repeats of {workload} by {needed - fewest}",
+        )
+    low, high = bracket.interval
+    effect = abs(bracket.ratio / limit - 1)
+    if bracket.drift > effect:
+        return (
+            Outcome.INCONCLUSIVE,
+            f"; the controls drift by {bracket.drift:.1%}",
+            "the controls differ by more than the speed-up: look at clocks, heat and other load, then measure again",
+        )
+    if low >= limit:
+        return (Outcome.PASS, "" if limit == 1 else f", limit {limit:g}x", None)
+    if high < limit:
+        return (
+            Outcome.REGRESSED,
+            f", below {limit:g}x",
+            "see the break-even line: is the cycle too long, or is too little accepted",
+        )
+    return (
+        Outcome.INCONCLUSIVE,
+        f" straddles {limit:g}x",
+        f"raise repeats of {workload}, or quieten the machine",
+    )
+
+
+def _cost_of_a_cycle(numbers: Established, twins: Sequence[Established]) -> tuple[str, ...]:
+    accepted, cycle = numbers.series.get("accept_length"), numbers.series.get("cycle_ms")
+    tokens = [g.counters.completion_tokens for g in numbers.good if g.counters is not None]
+    counts = [t for t in tokens if t]
+    if accepted is None or cycle is None or not counts:
+        return ()
+    found = break_even(
+        accept_length=statistics.median(accepted.values),
+        tokens=round(statistics.median(counts)),
+        decode_ms=1e3 / statistics.median([v for t in twins for v in t.series["decode_tok_s"].values]),
+        cycle_ms=statistics.median(cycle.values),
+    )
+    return (found.text(),)

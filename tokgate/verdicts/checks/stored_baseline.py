@@ -1,0 +1,164 @@
+"""Promise: nothing has crept since the stored baseline of the same identity."""
+
+from __future__ import annotations
+
+import statistics
+
+from tokgate.errors import BaselineError
+from tokgate.records import Difference, Fingerprint, LaunchEvidence, Outcome, Reference, Verdict
+from tokgate.rig.models import Rig
+from tokgate.verdicts.baseline_file import Absence, BaselineFile
+from tokgate.verdicts.budgets import subject
+from tokgate.verdicts.change import judge_change
+from tokgate.verdicts.establish import Established, establish_workload, invalid
+from tokgate.verdicts.identity import differences, identity_of_launch
+from tokgate.verdicts.metrics import METRICS, Metric, floor_of, floor_text
+from tokgate.verdicts.shortfall import Shortfall
+
+CHECK = "stored_baseline"
+UPDATE = 'tokgate baseline update RUN --arm {arm} --why "…"'
+
+# Facts whose change makes a baseline stale: they come first, and are warned of.
+_STALE = {
+    "host.boot_id": "the machine was booted since",
+    "gpu.driver": "another driver",
+    "sglang.commit": "another commit of SGLang",
+    "sglang.dirty": "other edits in SGLang",
+}
+
+
+def stored_baseline(
+    rig: Rig,
+    launch: LaunchEvidence,
+    workload: str,
+    baseline: BaselineFile | Absence,
+    fingerprint: Fingerprint | None = None,
+) -> tuple[Verdict, ...]:
+    """Return one verdict per metric that both sides have, or one `no-baseline`.
+
+    A baseline of another identity is none; a simulated machine is never compared with a real
+    one. `fingerprint` is this run's: what differs from the baseline's is listed beside the
+    verdict, and informs only.
+    """
+    established = establish_workload(rig, launch, workload, check=CHECK)
+    if isinstance(established, Verdict):
+        return (established,)
+    try:
+        identity = identity_of_launch(rig, launch, workload, fingerprint)
+    except BaselineError as error:
+        return (invalid(CHECK, [Shortfall(what=error.found, do=error.do)], launch=launch, workload=workload),)
+    if isinstance(baseline, Absence):
+        return (_absent(established, baseline.nearest, baseline.differs, baseline.unreadable),)
+    if baseline.identity != identity:
+        return (_absent(established, baseline.name, differences(baseline.identity, identity), ()),)
+    changed = _by_staleness(baseline, fingerprint)
+    verdicts = tuple(
+        _compare(rig, established, metric, baseline, changed)
+        for metric in METRICS.values()
+        if metric.name in established.series and baseline.by_start(metric.name)
+    )
+    if verdicts:
+        return verdicts
+    shortfall = Shortfall(
+        what=f"{baseline.name} and this run have no metric in common",
+        do=f"store it anew: {UPDATE.format(arm=launch.launch.arm)}",
+    )
+    return (invalid(CHECK, [shortfall], launch=launch, workload=workload),)
+
+
+def _absent(
+    established: Established,
+    nearest: str | None,
+    differs: tuple[Difference, ...],
+    unreadable: tuple[str, ...],
+) -> Verdict:
+    launch = established.launch.launch
+    settings = "setting differs" if len(differs) == 1 else "settings differ"
+    beside = f"; nearest is {nearest}, {len(differs)} {settings}" if nearest is not None else ""
+    return Verdict(
+        check=CHECK,
+        outcome=Outcome.NO_BASELINE,
+        headline=f"no baseline for {established.workload} on {subject(established)}{beside}",
+        arm=launch.arm,
+        launch=launch.id,
+        workload=established.workload,
+        n=len(established.good),
+        evidence=tuple(f"{d.key}: {d.before or 'not set'} there, {d.now or 'not set'} here" for d in differs),
+        warnings=tuple(f"unreadable neighbour {text}" for text in unreadable),
+        differs=differs,
+        do=f"if these numbers are to be kept: {UPDATE.format(arm=launch.arm)}",
+        raw=established.raw,
+    )
+
+
+def _compare(
+    rig: Rig,
+    established: Established,
+    metric: Metric,
+    baseline: BaselineFile,
+    changed: tuple[Difference, ...],
+) -> Verdict:
+    series = established.series[metric.name]
+    before = tuple(statistics.median(start) for start in baseline.by_start(metric.name))
+    floor = floor_of(rig, metric)
+    change = judge_change(series.values, before, metric, floor)
+    value = statistics.median(series.values)
+    launch = established.launch.launch
+    words = {
+        Outcome.REGRESSED: "worse than",
+        Outcome.IMPROVED: "better than",
+        Outcome.PASS: "no loss against",
+        Outcome.INCONCLUSIVE: "undecided against",
+    }[change.outcome]
+    return Verdict(
+        check=CHECK,
+        outcome=change.outcome,
+        headline=f"{metric.words} {metric.text(value)} on {subject(established)}: {change.change:+.1%}, "
+        f"{words} baseline {metric.bare(change.reference)}, {change.why}",
+        arm=launch.arm,
+        launch=launch.id,
+        workload=established.workload,
+        metric=metric.name,
+        value=value,
+        unit=metric.unit,
+        n=len(series.values),
+        interval=change.interval,
+        reference=Reference(kind="baseline", label=baseline.name, value=change.reference, n=len(before)),
+        change=change.change,
+        floor=floor_text(floor, metric),
+        evidence=(
+            f"p={change.comparison.p:.3f}, n={change.comparison.n_a}+{change.comparison.n_b}",
+            f"baseline of {baseline.provenance.when} by {baseline.provenance.who}: {baseline.provenance.why}",
+        ),
+        warnings=(
+            *_stale(changed),
+            *series.warnings,
+            *change.comparison.warnings,
+            *_single_launch(baseline),
+        ),
+        differs=changed,
+        do=change.do,
+        raw=established.raw,
+    )
+
+
+def _by_staleness(baseline: BaselineFile, fingerprint: Fingerprint | None) -> tuple[Difference, ...]:
+    if baseline.fingerprint is None or fingerprint is None:
+        return ()
+    found = differences(baseline.fingerprint.facts, fingerprint.facts)
+    order = {key: place for place, key in enumerate(_STALE)}
+    return tuple(sorted(found, key=lambda d: (order.get(d.key, len(order)), d.key)))
+
+
+def _stale(changed: tuple[Difference, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"stale baseline: {_STALE[d.key]} ({d.key}: {d.before or 'unknown'} then, {d.now or 'unknown'} now)"
+        for d in changed
+        if d.key in _STALE
+    )
+
+
+def _single_launch(baseline: BaselineFile) -> tuple[str, ...]:
+    if len(baseline.launches) > 1:
+        return ()
+    return ("the baseline is one server run: its interval does not hold the spread between restarts",)
