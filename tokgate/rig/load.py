@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tokgate.errors import RigError
-from tokgate.rig.models import Rig
+from tokgate.rig.models import PromptSet, Rig, TextPrompts
 from tokgate.rig.nearest import nearest
 from tokgate.rig.overrides import apply_overrides
 from tokgate.rig.problems import Problem, problems_of, rig_error
@@ -54,7 +55,15 @@ def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) ->
             return next((c.option for c in reversed(changes) if path[: len(c.path)] == c.path), None)
 
         raise rig_error(file, problems, data, origin)
-    return rig.model_copy(update={"checkout": str(root.resolve())})
+    prompt_sets = {name: _with_hash(prompts) for name, prompts in rig.prompt_sets.items()}
+    return rig.model_copy(update={"checkout": str(root.resolve()), "prompt_sets": prompt_sets})
+
+
+def _with_hash(prompts: PromptSet) -> PromptSet:
+    if not isinstance(prompts, TextPrompts):
+        return prompts
+    content = Path(prompts.file).read_bytes()  # the rules have read it already
+    return prompts.model_copy(update={"sha256": hashlib.sha256(content).hexdigest()})
 
 
 def rig_names(root: Path) -> tuple[str, ...]:

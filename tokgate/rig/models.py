@@ -127,6 +127,7 @@ class TextPrompts(Record):
     file: str = Field(
         description="path of the JSON-lines file; relative paths start at the rig file's folder"
     )
+    sha256: str | None = Field(None, description="set by the loader: other prompts are another workload")
 
 
 PromptSet = Annotated[TokenIdPrompts | TextPrompts, Field(discriminator="kind")]

@@ -73,6 +73,7 @@ class LaunchRun:
         self._tell(f"ready after {server.run.ready_after_s:.1f} s")
         try:
             self._note(server=server.run)
+            self._keep("server_info.json", server.run.server_info)
             self._measure(server, rounds)
             self._bench.lease.check()
         except BenchFault as fault:
@@ -108,6 +109,7 @@ class LaunchRun:
         bench = self._bench
         truth = server.prove_environment(dict(server.run.line.environment))
         self._note(environment=truth)
+        self._keep("environment.json", truth.model_dump(mode="json"))
         self._keep_metrics(server, "metrics-before.prom")
         measurement = Measurement(
             rig=bench.rig,
@@ -119,8 +121,14 @@ class LaunchRun:
         )
         try:
             measurement.take_all(rounds)
-            self._note(liveness=measurement.liveness())
-            self._keep_metrics(server, "metrics-after.prom")
+            liveness = measurement.liveness()
+            self._note(liveness=liveness)
+            if liveness.answered:
+                self._keep_metrics(server, "metrics-after.prom")
+            else:
+                self._note(
+                    notes=(*self._evidence.notes, "metrics-after.prom: the server did not answer any more")
+                )
         finally:
             self._note(
                 faults=(*self._evidence.faults, *measurement.faults),
@@ -138,6 +146,9 @@ class LaunchRun:
             self._note(notes=(*self._evidence.notes, f"{name}: {fault.found}"))
             return
         self._bench.folder.write_text(f"launches/{self._launch.id}/{name}", text)
+
+    def _keep(self, name: str, value: object) -> None:
+        self._bench.folder.write_json(f"launches/{self._launch.id}/{name}", value)
 
     def _note(self, **found: object) -> None:
         self._evidence = self._evidence.model_copy(update=found)

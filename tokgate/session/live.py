@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +51,8 @@ class LiveSession:
             self._say(line)
         host = connect(self.rig.host, redactor=self._redactor)
         held = self._held.enter_context(lease(host, owner=self._info.run_id))
+        for finding in _taken_over(held):
+            self._say(finding.what)
         self._fingerprint = fingerprint(host, self.rig)
         self._folder.write_record("fingerprint.json", self._fingerprint)
         self._slate_at_start = look(
@@ -77,6 +80,8 @@ class LiveSession:
 
     def close(self) -> None:
         self._held.close()
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        self._folder.write_record("run.json", self._info.model_copy(update={"finished_at": now}))
 
     @property
     def fingerprint(self) -> Fingerprint | None:
@@ -123,7 +128,7 @@ def _taken_over(held: Lease) -> tuple[Finding, ...]:
     return (
         Finding(
             severity="note",
-            what=f"a stale lease was taken over: {held.took_over}",
+            what=f"a stale lease of {held.owner_before or 'an unknown run'} was taken over: {held.took_over}",
             do="find out how the gate before this one ended; its run folder holds what it had measured",
         ),
     )

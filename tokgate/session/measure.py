@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from tokgate.rig.models import Rig, WorkloadSpec
 
 from .plan import LOSSLESS, Batch, batches_of, workloads_of
 from .run_folder import RunFolder
+
+NEWS_S = 1.0
 
 
 class MeasuredServer(Protocol):
@@ -64,6 +67,7 @@ class Measurement:
         self._root = root
         self._say = say
         self._bodies = 0
+        self._end: Liveness | None = None
         self.generations: list[Generation] = []
         self.client: dict[str, ClientLoad] = {}
         self.faults: list[str] = []
@@ -77,15 +81,30 @@ class Measurement:
                 return
 
     def liveness(self) -> Liveness:
-        """Ask whether the process lives and still generates; the answer is evidence, not a guess."""
+        """Return whether the process lives and still generates; the answer is evidence, not a guess.
+
+        Where a failure has ended the measuring it was asked then, and once is enough.
+        """
+        if self._end is None:
+            self._end = self._ask()
+        return self._end
+
+    def _ask(self) -> Liveness:
         if (gone := self._server.why_gone()) is not None:
             return Liveness(alive=False, answered=False, why=gone)
         try:
             self._server.control.generate_once(timeout_s=self._patience())
         except BenchFault as fault:
-            gone = self._server.why_gone()
+            gone = self._news_of_its_end()
             return Liveness(alive=gone is None, answered=False, why=gone or fault.found)
         return Liveness(alive=True, answered=True)
+
+    def _news_of_its_end(self) -> str | None:
+        """A refused connection may be known a moment before the supervisor's word that the process ended."""
+        limit = time.monotonic() + NEWS_S
+        while (gone := self._server.why_gone()) is None and time.monotonic() < limit:
+            time.sleep(0.02)
+        return gone
 
     def _take_workload(self, workload: WorkloadSpec, rounds: Rounds) -> None:
         waiting = iter(batches_of(workload))
@@ -175,8 +194,9 @@ class Measurement:
 
     def _after_failure(self, failed: list[Generation]) -> None:
         """One failed generation makes the workload invalid; a dead server makes the rest pointless."""
-        liveness = self.liveness()
+        liveness = self._ask()
         if not (liveness.alive and liveness.answered):
+            self._end = liveness
             first = failed[0]
             self.faults.append(
                 f"{first.workload} generation {first.index} ended as {first.status.value} ({first.why}); "

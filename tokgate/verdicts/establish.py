@@ -142,6 +142,7 @@ def _of_launch(launch: LaunchEvidence) -> Iterable[Shortfall]:
         return
     if launch.slate is not None or launch.server is not None:
         yield from unclean(launch.slate)
+    yield from _gone(launch)
     for fault in launch.faults:
         yield Shortfall(what=f"bench fault: {fault}", do="mend the bench, then measure again")
     if launch.server is None:
@@ -153,13 +154,19 @@ def _of_launch(launch: LaunchEvidence) -> Iterable[Shortfall]:
             what="the launch was never finished: nobody asked whether the server still lives",
             do="measure again; do not interrupt the session",
         )
-    elif not launch.liveness.alive or not launch.liveness.answered:
-        state = "dead" if not launch.liveness.alive else "alive but mute"
-        because = f" ({launch.liveness.why})" if launch.liveness.why else ""
-        yield Shortfall(
-            what=f"the server was {state} after the last generation{because}",
-            do=f"read launches/{launch.launch.id}/server.log",
-        )
+
+
+def _gone(launch: LaunchEvidence) -> Iterable[Shortfall]:
+    """Before any fault that followed from it."""
+    liveness = launch.liveness
+    if liveness is None or (liveness.alive and liveness.answered):
+        return
+    state = "alive but mute" if liveness.alive else "dead"
+    because = f" ({liveness.why})" if liveness.why else ""
+    yield Shortfall(
+        what=f"the server was {state} after the last generation{because}",
+        do=f"read launches/{launch.launch.id}/server.log",
+    )
 
 
 def _of_generations(

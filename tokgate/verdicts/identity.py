@@ -133,7 +133,7 @@ def _workload(rig: Rig, workload: WorkloadSpec) -> dict[str, str]:
         "workload.cache": workload.cache,
     }
     if isinstance(prompts, TextPrompts):
-        settings["workload.prompts"] = f"text of {prompts.file}"
+        settings["workload.prompts"] = f"text, sha256 {prompts.sha256 or f'unknown, {prompts.file}'}"
     elif prompts is not None:
         settings["workload.prompts"] = (
             f"{prompts.length} token ids {prompts.first_id} to {prompts.last_id}, seed {prompts.seed}"

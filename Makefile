@@ -1,0 +1,69 @@
+# Everything on a fresh machine: Python 3.11 to 3.13, make, and a package registry.
+#
+#   make gate [RIG=NAME]   the main job: is speculation still worth it, and has anything become slower?
+#   make test              lint aside, everything that is quick, the real CPU server included
+#   make test-all          the rest too
+#   make lint              ruff and mypy
+#
+# make itself always exits 2 when a recipe fails; the gate's own exit code is printed as the last line.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+USABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c '$(USABLE)' 2>/dev/null && echo $$p && break; done)
+NEEDS_PYTHON = $(PYTHON) -c '$(USABLE)' 2>/dev/null || { \
+	echo "make: tried: run '$(PYTHON)' as Python 3.11, 3.12 or 3.13" >&2; \
+	echo "      found: it is not, or there is none on this machine" >&2; \
+	echo "      do:    install one, or name it: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
+VENV := .venv/bin/python
+DEFAULT_RIG := $(shell sed -n 's/^default_rig = "\(.*\)"$$/\1/p' pyproject.toml)
+RIG ?= $(DEFAULT_RIG)
+# What a rig needs to be built here; the other rigs' servers are installed where they run.
+BUILT_FOR_RIG := $(if $(findstring sglang-cpu,$(RIG)),sglang-cpu)
+
+.PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests
+
+help:
+	@sed -n '3,6s/^# *//p' Makefile
+
+venv: .venv/stamp
+
+.venv/stamp: pyproject.toml
+	@$(NEEDS_PYTHON); rm -f .venv/stamp; \
+	$(VENV) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv; \
+	echo "venv       [  0.0 s] installing tokgate and what its tests need"; \
+	$(VENV) -m pip install -qq --no-input --disable-pip-version-check --progress-bar off -e '.[dev]'; \
+	touch .venv/stamp; \
+	echo "venv       [$$(printf '%3d' $$SECONDS).0 s] ready in .venv"
+
+system-packages:
+	@.ci/system-packages
+
+sglang-cpu:
+	@$(NEEDS_PYTHON); $(PYTHON) rigs/sglang-cpu/build.py
+
+gate:
+	@$(MAKE) -j2 venv $(BUILT_FOR_RIG)
+	@rc=0; $(VENV) -m pytest perf_tests -m eagle3 --rig $(RIG) || rc=$$?; echo "gate exit code $$rc"; exit $$rc
+
+ready-for-tests:
+	@$(MAKE) system-packages
+	@$(MAKE) -j2 venv sglang-cpu
+
+test: ready-for-tests
+	@$(VENV) -m pytest tests -m 'not slow and not gpu' --durations=20
+
+test-all: ready-for-tests
+	@$(VENV) -m pytest tests -m 'not gpu' --durations=20
+
+lint: venv
+	@$(VENV) -m ruff check .
+	@$(VENV) -m ruff format --check .
+	@$(VENV) -m mypy
+
+clean:
+	rm -rf .venv .sglang-cpu .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,190 @@
+"""Gate sessions that several tests ask about. Each story is played once, up to two at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .checkout import CONTROL, Checkout, GateRun
+from .machine import machine, marked, wait_for
+
+WORKER = Path(__file__).with_name("standin") / "worker.py"
+# One workload on one launch of the control arm: the smallest session that measures anything.
+SMALLEST = ("-k", f"test_decode_throughput and {CONTROL} and single")
+AGAINST_BASELINE = ("-k", f"test_stored_baseline and {CONTROL} and single")
+ENDLESS = "workloads.single.repeats=500"
+
+OpenCheckout = Callable[[Mapping[str, str]], contextlib.AbstractContextManager[Checkout]]
+
+
+@contextlib.contextmanager
+def open_checkout(root: Path, arms: Mapping[str, str]) -> Iterator[Checkout]:
+    with machine() as own:
+        yield Checkout(root, own, arms)
+
+
+@dataclass(frozen=True)
+class Green:
+    fresh: GateRun
+    update: tuple[int, str]  # exit code and output of `tokgate baseline update`
+    again: GateRun  # with the baseline just stored, and under xdist
+    report: GateRun  # `tokgate report` of the second run
+    compared: tuple[int, str]  # `pytest-benchmark compare` of both
+    moved: GateRun  # --report-dir, --benchmark-disable, another endpoint and a selection
+    slower: GateRun  # every step of the server takes longer, and nobody told
+    faster: GateRun
+    servers_fresh: int  # starts stamped until then
+    servers_again: int
+
+
+def green(opened: OpenCheckout) -> Green:
+    with opened({"eagle3": ""}) as checkout:
+        fresh = checkout.gate()
+        servers_fresh = len(checkout.servers())
+        update = checkout.run("tokgate.cli.main", "baseline", "update", str(fresh.folder), "--why", "first")
+        again = checkout.gate("-n", "2")
+        servers_again = len(checkout.servers()) - servers_fresh
+        code, said = checkout.run("tokgate.cli.main", "report", str(again.folder))
+        report = GateRun(checkout, code, said, again.folder)
+        files = [str(run.folder / "benchmark.json") for run in (fresh, again)]
+        compared = checkout.run("pytest_benchmark", "compare", *files)
+        elsewhere = checkout.root / "elsewhere"
+        options = ("--benchmark-disable", "--rig-set", "workloads.single.endpoint=completions")
+        program = checkout.start_gate("--report-dir", str(elsewhere), *options, selection=SMALLEST)
+        moved = checkout.finished(program, latest=elsewhere / "latest")
+        checkout.pace.write_text("1.25")
+        slower = checkout.gate(selection=AGAINST_BASELINE)
+        checkout.pace.write_text("0.8")
+        faster = checkout.gate(selection=AGAINST_BASELINE)
+        return Green(
+            fresh, update, again, report, compared, moved, slower, faster, servers_fresh, servers_again
+        )
+
+
+def measuring(opened: OpenCheckout) -> GateRun:
+    """Servers that go wrong while they are measured."""
+    faults = {
+        "dies": "die:3",
+        "hangs": "hang:3",
+        "refuses": "refuse:3",
+        "cuts": "cut:3",
+        "warmup": "cut:1",
+        "reuses": "reuse",
+        "drops": "drop-variable:NCCL_PROTO",
+    }
+    with opened(faults) as checkout:
+        return checkout.gate()
+
+
+def speculating(opened: OpenCheckout) -> GateRun:
+    """Speculation that works and is no good."""
+    with opened({"useless": "accept-nothing", "slow": "slow:3", "garbles": "garble"}) as checkout:
+        return checkout.gate()
+
+
+def stopping(opened: OpenCheckout) -> GateRun:
+    """Servers that are fine, and do not want to go."""
+    selection = ("-m", "eagle3", "-k", "decode_throughput or environment_truth or clean_slate")
+    with opened({"stubborn": "ignore-term", "orphan": "leave-a-child"}) as checkout:
+        return checkout.gate("--rig-set", "server.stop_timeout_s=1.5", selection=selection)
+
+
+def starting(opened: OpenCheckout) -> GateRun:
+    """Arms whose servers do not come up."""
+    faults = {"mute": "write-nothing", "silent": "fall-silent", "memory": "run-out-of-memory"}
+    selection = ("-k", "test_decode_throughput and single")
+    with opened(faults) as checkout:
+        return checkout.gate("--rig-set", "server.silence_timeout_s=4", selection=selection)
+
+
+def refused(opened: OpenCheckout) -> dict[str, GateRun]:
+    """What is wrong with the whole rig, or with the machine, before a server can start."""
+    with opened({"eagle3": ""}) as checkout:
+        (checkout.root / "a-file").touch()
+        runs = {
+            name: checkout.gate("--rig-set", setting, selection=SMALLEST)
+            for name, setting in (
+                ("no-python", f"server.python={checkout.root}/no/such/python"),
+                ("no-module", "server.module=standin.no_such_module"),
+                ("no-model", f"server.model_path={checkout.root}/no-such-model"),
+                ("not-writable", f"host.work_dir={checkout.root}/a-file/work"),
+            )
+        }
+        with checkout.taken_port() as port:
+            runs["port-taken"] = checkout.gate(
+                *("--rig-set", "server.port=as-written", "--rig-set", f"server.args.port={port}"),
+                selection=SMALLEST,
+            )
+        leftover = checkout.machine.start(
+            [sys.executable, "-S", str(WORKER), "sglang::scheduler", "stays"],
+            cwd=checkout.root,
+            env={"TOKGATE_MARK": "20200101T000000-standin/01-baseline"},
+            stdout=-1,
+        )
+        runs["leftover"] = checkout.gate(selection=SMALLEST)
+        assert leftover.lives, "the gate has signalled a process that is not its own"
+        return runs
+
+
+@dataclass(frozen=True)
+class Killed:
+    second: GateRun  # a gate beside the first, on the same host
+    first: str  # run id of the first
+    alive_before: dict[int, str]  # the first one's processes just before it was killed
+    gone_after_s: float
+    bystander_lives: bool
+    third: GateRun  # a gate after it
+
+
+def killed(opened: OpenCheckout) -> Killed:
+    with opened({"eagle3": ""}) as checkout:
+        bystander = checkout.machine.start(
+            [sys.executable, "-S", str(WORKER), "sglang::scheduler", "stays"],
+            cwd=checkout.root,
+            stdout=-1,
+        )
+        gate = checkout.start_gate("--rig-set", ENDLESS)
+        first = checkout.wait_until_measuring()
+        second = checkout.gate(selection=SMALLEST)
+        before = marked(first.name)
+        gate.signal(signal.SIGKILL)
+        at = time.monotonic()
+        wait_for(lambda: not marked(first.name))
+        gone_after_s = time.monotonic() - at
+        third = checkout.gate(selection=SMALLEST)
+        return Killed(second, first.name, before, gone_after_s, bystander.lives, third)
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    run: GateRun
+    left: dict[int, str]
+
+
+def interrupted(opened: OpenCheckout) -> dict[str, Interrupted]:
+    told = {}
+    with opened({"eagle3": ""}) as checkout:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            gate = checkout.start_gate("--rig-set", ENDLESS)
+            folder = checkout.wait_until_measuring()
+            gate.signal(number)
+            run = checkout.finished(gate)
+            told[number.name] = Interrupted(run, marked(folder.name))
+    return told
+
+
+STORIES: tuple[Callable[[OpenCheckout], object], ...] = (
+    green,
+    measuring,
+    speculating,
+    refused,
+    stopping,
+    starting,
+    killed,
+    interrupted,
+)

@@ -1,0 +1,3 @@
+from tests.sshd import sshd
+
+__all__ = ["sshd"]

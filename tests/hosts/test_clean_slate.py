@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.fake_gpus import MIB, FakeGpu, FakeNvml
+from tests.sshd import Sshd
+from tokgate.hosts.clean_slate import STALL_S, look
+from tokgate.hosts.connection import Host, connect
+from tokgate.hosts.lease import lease
+from tokgate.hosts.processes import processes, under
+from tokgate.records import CleanSlate, Finding, ProcessSeen
+from tokgate.rig.models import (
+    ArmSpec,
+    GpuSpec,
+    HostSpec,
+    Rig,
+    ServerSpec,
+    TokenIdPrompts,
+    WorkloadSpec,
+)
+
+NOBODY: frozenset[tuple[int, int]] = frozenset()
+
+
+def rig(gpus: int = 0, wait_s: float = 120.0) -> Rig:
+    return Rig(
+        name="test",
+        gpus=GpuSpec(count=gpus, wait_s=wait_s),
+        server=ServerSpec(python="python3", model_path="/model"),
+        arms=(ArmSpec(name="baseline", kind="baseline"),),
+        prompt_sets={"p": TokenIdPrompts(kind="token-ids", length=4, first_id=1, last_id=9)},
+        workloads=(WorkloadSpec(name="single", prompts="p", output_tokens=4, repeats=1),),
+    )
+
+
+class FakeClock:
+    """Time passes only by sleeping; `then` happens at each sleep."""
+
+    def __init__(self, then: Callable[[float], None] = lambda now: None) -> None:
+        self.now = 0.0
+        self.then = then
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float, /) -> None:
+        self.now += seconds
+        self.then(self.now)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return connect(HostSpec(python=sys.executable, work_dir=str(tmp_path / "work")))
+
+
+@pytest.fixture
+def run_id(tmp_path: Path) -> str:
+    return f"run-{os.getpid()}-{tmp_path.name}"
+
+
+@pytest.fixture
+def child(run_id: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that an earlier gate has left behind."""
+    environment = {**os.environ, "TOKGATE_MARK": f"{run_id}/02-eagle3"}
+    with subprocess.Popen(["sleep", "1000"], env=environment) as process:
+        yield process
+        process.kill()
+
+
+def slate_of(
+    host: Host,
+    wanted: Rig | None = None,
+    *,
+    port: int | None = None,
+    ours: frozenset[tuple[int, int]] = NOBODY,
+    notes: Sequence[Finding] = (),
+    nvml: FakeNvml | None = None,
+    clock: FakeClock | None = None,
+) -> CleanSlate:
+    """Look, seeing of all marked processes only those of this test: others run beside it."""
+
+    def read_table(host: Host) -> tuple[ProcessSeen, ...]:
+        run = f"run-{os.getpid()}-{Path(host.spec.work_dir).parent.name}"
+        return tuple(p for p in processes(host) if p.mark is None or under(p.mark, run))
+
+    return look(
+        host,
+        wanted or rig(),
+        when="before 01-baseline",
+        port=port,
+        ours=ours,
+        notes=notes,
+        nvml=nvml,
+        clock=clock or FakeClock(),
+        read_table=read_table,
+    )
+
+
+def without_notes(slate: CleanSlate) -> list[Finding]:
+    # Somebody's own SGLang on this machine is a note.
+    return [f for f in slate.findings if f.severity != "note"]
+
+
+def test_a_leftover_is_named_and_left_alone(host: Host, child: subprocess.Popen[bytes], run_id: str) -> None:
+    slate = slate_of(host, rig(wait_s=1))
+    assert (slate.when, slate.host, slate.clean) == ("before 01-baseline", "local", False)
+    assert child.pid in {p.pid for p in slate.leftovers}
+    (finding,) = without_notes(slate)
+    assert finding.severity == "unclean"
+    assert f"1 processes of the run {run_id}/02-eagle3 are still there: pid {child.pid}" in finding.what
+    assert f"kill -KILL {child.pid}" in finding.do
+    assert child.poll() is None
+
+
+def test_it_is_waited_for_while_it_may_still_end(
+    host: Host, child: subprocess.Popen[bytes], run_id: str
+) -> None:
+    def then(now: float) -> None:
+        if now == 3:
+            child.kill()
+            child.wait()
+
+    slate = slate_of(host, clock=FakeClock(then))
+    assert without_notes(slate) == []
+    assert slate.waited_s >= 3
+
+
+def test_what_belongs_there_is_no_leftover(host: Host, child: subprocess.Popen[bytes], run_id: str) -> None:
+    start = next(p.start_ticks for p in processes(host) if p.pid == child.pid)
+    with lease(host, run_id):
+        slate = slate_of(host, rig(wait_s=1), ours=frozenset({(child.pid, start)}))
+        assert without_notes(slate) == []
+        # The same number at another time is another process; and the gate's own run can leave leftovers.
+        slate = slate_of(host, rig(wait_s=1), ours=frozenset({(child.pid, 1)}))
+        assert len(without_notes(slate)) == 1
+
+
+HOLD = """
+import sys
+from tokgate.hosts.connection import connect
+from tokgate.hosts.lease import lease
+from tokgate.rig.models import HostSpec
+with lease(connect(HostSpec(python=sys.executable, work_dir=sys.argv[1])), sys.argv[2]):
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_processes_of_another_gate_at_work_are_its_own(
+    host: Host, child: subprocess.Popen[bytes], run_id: str
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, host.spec.work_dir, run_id],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as gate:
+        assert gate.stdout is not None
+        gate.stdout.readline()
+        slate = slate_of(host, rig(wait_s=1))
+        gate.kill()
+    assert child.pid not in {p.pid for p in slate.leftovers}
+    (finding,) = without_notes(slate)
+    assert finding.severity == "unclean"
+    assert f"another gate is at work here: {run_id}, pid {gate.pid}" in finding.what
+    # Now that gate is dead, and what it started is left over.
+    slate = slate_of(host, rig(wait_s=1))
+    assert child.pid in {p.pid for p in slate.leftovers}
+
+
+def test_a_taken_port_names_its_holder(host: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        slate = slate_of(host, port=port)
+    (finding,) = [f for f in slate.findings if f"port {port}" in f.what]
+    assert finding.severity == "unclean"
+    assert f"taken by pid {os.getpid()} of " in finding.what
+    assert slate.port == port
+    slate = slate_of(host, port=port)
+    assert not [f for f in slate.findings if f"port {port}" in f.what]
+
+
+def test_a_port_that_is_only_bound_is_taken_as_well(host: Host) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        slate = slate_of(host, port=port)
+    assert [f.severity for f in slate.findings if f"port {port} is taken" in f.what] == ["unclean"]
+
+
+def test_a_listener_on_ipv6_alone_takes_the_port(host: Host) -> None:
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with listener:
+        port = listener.getsockname()[1]
+        slate = slate_of(host, port=port)
+    assert [f for f in slate.findings if f"port {port} is taken by pid {os.getpid()}" in f.what]
+
+
+@pytest.mark.parametrize(("gpus", "noted"), [(0, True), (1, False)])
+def test_a_bystander_is_a_note_on_a_cpu_rig_and_never_touched(
+    host: Host, gpus: int, noted: bool, tmp_path: Path
+) -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "TOKGATE_MARK"}
+    argv = ["sglang::scheduler_TP0", "1000"]
+    with subprocess.Popen(argv, executable="/bin/sleep", env=environment) as bystander:
+        slate = slate_of(host, rig(gpus), nvml=FakeNvml(FakeGpu()))
+        assert bystander.poll() is None
+        bystander.kill()
+    found = [f for f in slate.findings if f"pid {bystander.pid} " in f.what]
+    assert [f.severity for f in found] == (["note"] if noted else [])
+
+
+def test_a_command_line_that_only_mentions_sglang_is_no_bystander(host: Host) -> None:
+    argv = [sys.executable, "-c", "input()", "--rig", "sglang-cpu", "/logs/sglang.log"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as other:
+        slate = slate_of(host)
+        other.communicate(b"\n")
+    assert not [f for f in slate.findings if f"pid {other.pid} " in f.what]
+
+
+def test_notes_are_carried_along_and_leave_the_slate_clean(host: Host) -> None:
+    note = Finding(severity="note", what="a sitecustomize", do="look at it")
+    slate = slate_of(host, rig(1), notes=[note], nvml=FakeNvml(FakeGpu()))
+    assert note in slate.findings
+    assert slate.clean
+
+
+def gpus_of(
+    host: Host, gpu: FakeGpu, then: Callable[[float], None], wait_s: float = 120.0
+) -> tuple[float | None, float, list[str]]:
+    """(allocated at the end, seconds waited, what was found about the GPU)."""
+    clock = FakeClock(then)
+    slate = slate_of(host, rig(1, wait_s), nvml=FakeNvml(gpu), clock=clock)
+    return slate.gpus[0].allocated_mib, slate.waited_s, [f.what for f in slate.findings if "GPU 0" in f.what]
+
+
+def test_memory_on_its_way_back_is_waited_for(host: Host) -> None:
+    gpu = FakeGpu(used=4 * MIB)
+
+    def then(now: float) -> None:
+        gpu.used = max(0, gpu.used - MIB)
+
+    assert gpus_of(host, gpu, then) == (0.0, 4.0, [])
+
+
+def test_memory_that_comes_back_at_once_after_half_a_minute_is_waited_for(host: Host) -> None:
+    gpu = FakeGpu(used=122_000 * MIB)
+
+    def then(now: float) -> None:
+        gpu.used = 0 if now >= 31 else gpu.used
+
+    assert gpus_of(host, gpu, then) == (0.0, 31.0, [])
+
+
+def test_memory_that_does_not_move_is_given_up_before_the_limit(host: Host) -> None:
+    allocated, waited, found = gpus_of(host, FakeGpu(used=MIB), lambda now: None)
+    assert (allocated, waited) == (1.0, STALL_S)
+    assert len(found) == 1
+
+
+def test_the_rigs_limit_holds_even_while_memory_shrinks(host: Host) -> None:
+    gpu = FakeGpu(used=1000 * MIB)
+
+    def then(now: float) -> None:
+        gpu.used -= MIB
+
+    _, waited, found = gpus_of(host, gpu, then, wait_s=10)
+    assert waited == 10
+    assert len(found) == 1
+
+
+def test_a_living_stranger_is_not_waited_for(host: Host) -> None:
+    gpu = FakeGpu(used=MIB, processes=[(os.getpid(), MIB)])
+    _, waited, found = gpus_of(host, gpu, lambda now: None)
+    assert waited == 0
+    assert f"pid {os.getpid()}" in found[0]
+
+
+def test_what_cannot_be_seen_is_not_waited_for(host: Host) -> None:
+    _, waited, found = gpus_of(host, FakeGpu(memory_fails=3), lambda now: None)
+    assert (waited, len(found)) == (0, 1)
+
+
+@pytest.mark.sshd
+def test_a_host_that_cannot_be_asked_is_not_clean() -> None:
+    nowhere = connect(HostSpec(testinfra="ssh://127.0.0.1:1"))
+    slate = slate_of(nowhere)
+    assert not slate.clean
+    assert [f.severity for f in slate.findings] == ["unknown"]
+
+
+@pytest.mark.sshd
+def test_it_is_the_same_behind_ssh(
+    sshd: Sshd, child: subprocess.Popen[bytes], run_id: str, tmp_path: Path
+) -> None:
+    host = connect(sshd.spec(python=sys.executable, work_dir=str(tmp_path / "work")))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        slate = slate_of(host, rig(wait_s=1), port=port)
+    assert child.pid in {p.pid for p in slate.leftovers}
+    assert [f for f in slate.findings if f"port {port} is taken by pid {os.getpid()}" in f.what]

@@ -1,0 +1,118 @@
+"""Is the machine clean, now or soon? Memory of a server that was just stopped may take a while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tokgate.errors import HostFault
+from tokgate.hosts.connection import Host
+from tokgate.hosts.gpu_judgement import Owner
+from tokgate.hosts.gpus import look_at_gpus
+from tokgate.hosts.lease import holder_of
+from tokgate.hosts.leftovers import judge_processes, leftovers_in
+from tokgate.hosts.ports import look_at_port
+from tokgate.hosts.processes import processes
+from tokgate.records import CleanSlate, Finding, GpuHolder, GpuSeen, ProcessSeen
+from tokgate.rig.models import GpuSpec, Rig
+
+POLL_S = 1.0
+# Eight GPUs have kept 122 GiB each for more than 30 s after their server was killed, and then gave it
+# back at once: standing still that long does not mean that nothing will happen.
+STALL_S = 45.0
+
+
+ReadTable = Callable[[Host], tuple[ProcessSeen, ...]]
+
+
+class Clock(Protocol):
+    """What `time` offers; a test brings its own."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+
+def look(
+    host: Host,
+    rig: Rig,
+    *,
+    when: str,
+    port: int | None,
+    ours: frozenset[Owner],
+    notes: Sequence[Finding] = (),
+    nvml: Any | None = None,
+    clock: Clock = time,
+    read_table: ReadTable = processes,
+) -> CleanSlate:
+    """Look until the machine is clean, or will not become so by waiting.
+
+    `ours`: (pid, start_ticks) of processes that belong there. `notes` (of the fingerprint) are carried
+    along. Waits while memory shrinks or earlier processes end, at most rig.gpus.wait_s; not for a
+    living stranger, and not for what cannot be seen. A host that cannot be asked is a finding.
+    """
+    began = clock.monotonic()
+    moved = began
+    best: tuple[float, int] | None = None
+    while True:
+        gpus, holders, findings = look_at_gpus(host, rig.gpus, nvml, ours=ours)
+        leftovers, more = _look_at_processes(host, rig, port, ours, read_table)
+        slate = CleanSlate(
+            when=when,
+            host=host.name,
+            gpus=gpus,
+            holders=holders,
+            leftovers=leftovers,
+            port=port,
+            findings=(*findings, *more, *notes),
+        )
+        now = clock.monotonic()
+        left = _left(slate)
+        if best is None or left < best:
+            best, moved = left, now
+        if (
+            not _may_pass(slate, ours, rig.gpus)
+            or now - began + POLL_S > rig.gpus.wait_s
+            or now - moved + POLL_S > STALL_S
+        ):
+            return slate.model_copy(update={"waited_s": now - began})
+        clock.sleep(POLL_S)
+
+
+def _look_at_processes(
+    host: Host, rig: Rig, port: int | None, ours: frozenset[Owner], read_table: ReadTable
+) -> tuple[tuple[ProcessSeen, ...], tuple[Finding, ...]]:
+    try:
+        table = read_table(host)
+        holder = holder_of(host)
+        leftovers = leftovers_in(table, holder, ours)
+        findings = judge_processes(table, leftovers, holder, ours, cpu_rig=rig.gpus.count == 0)
+        if port is not None:
+            findings += look_at_port(host, port, table)
+    except HostFault as fault:
+        return (), (Finding(severity="unknown", what=f"{fault.tried}: {fault.found}", do=fault.do),)
+    return leftovers, findings
+
+
+def _left(slate: CleanSlate) -> tuple[float, int]:
+    """Return what is still to go: MiB over all GPUs, and processes."""
+    return sum(_allocated(g) for g in slate.gpus), len(slate.leftovers) + len(slate.holders)
+
+
+def _may_pass(slate: CleanSlate, ours: frozenset[Owner], spec: GpuSpec) -> bool:
+    """Say whether the slate is unclean, and through something that may end by itself."""
+    if slate.clean or any(f.severity == "unknown" for f in slate.findings):
+        return False
+    dying = {(p.pid, p.start_ticks) for p in slate.leftovers} | ours
+    if any(_lives(h) and (h.pid, h.start_ticks) not in dying for h in slate.holders):
+        return False
+    return bool(slate.leftovers) or any(_allocated(g) > spec.tolerance_mib for g in slate.gpus)
+
+
+def _lives(holder: GpuHolder) -> bool:
+    return holder.pid is not None and holder.note is None
+
+
+def _allocated(gpu: GpuSeen) -> float:
+    return gpu.allocated_mib or 0.0

@@ -1,0 +1,106 @@
+"""Everything known of machine and software, as flat facts that two runs can be compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tokgate.errors import HostFault
+from tokgate.hosts.connection import Host
+from tokgate.hosts.debugging_traces import notes_on
+from tokgate.hosts.scripts import source
+from tokgate.parsers.nvidia_smi import read_table
+from tokgate.records import Finding, Fingerprint
+from tokgate.records.record import Unread
+from tokgate.rig.models import Rig
+
+# Reading every file of an installed SGLang takes 1 s from a warm cache (120 MB); a cold disk gets more.
+BUDGET_S = 30.0
+_GPU_FIELDS = (
+    "name",
+    "uuid",
+    "driver_version",
+    "vbios_version",
+    "pcie.link.gen.max",
+    "pcie.link.width.max",
+    "power.limit",
+    "clocks.max.sm",
+    "persistence_mode",
+    "ecc.mode.current",
+)
+
+
+def fingerprint(host: Host, rig: Rig) -> Fingerprint:
+    """Read host, server software, model folders and what earlier debugging may have left behind.
+
+    Never raises: what could not be had is None among the facts and explained in `unread`.
+    """
+    facts: dict[str, str | None] = {}
+    unread: list[Unread] = []
+    notes: list[Finding] = []
+
+    def gather(what: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            answer = read()
+        except HostFault as fault:
+            unread.append(Unread(text=what, why=fault.found[:500]))
+            facts[what] = None
+            return {}
+        facts.update(answer.get("facts", {}))
+        unread.extend(Unread(text=key, why=why) for key, why in answer.get("unread", {}).items())
+        return answer
+
+    models = {"model": rig.server.model_path}
+    models |= {f"draft.{arm.name}": arm.draft_model_path for arm in rig.arms if arm.draft_model_path}
+    machine = gather(
+        "host",
+        lambda: host.run_python(
+            source("machine_facts"), {"models": models, "gpus": rig.gpus.count > 0}, name="machine reader"
+        ),
+    )
+    gather("sglang", lambda: _with_servers_python(host, rig, "sglang_facts", {"budget_s": BUDGET_S}))
+    library_path = rig.server.environment.get("LD_LIBRARY_PATH", "")
+    hooks = gather(
+        "startup", lambda: _with_servers_python(host, rig, "startup_hooks", {"library_path": library_path})
+    )
+    if rig.gpus.count > 0:
+        gather("gpu", lambda: {"facts": _gpu_facts(host)})
+    more, notes_found = notes_on(hooks, machine.get("nccl", {}), facts)
+    facts.update(more)
+    notes.extend(notes_found)
+    return Fingerprint(facts=dict(sorted(facts.items())), notes=tuple(notes), unread=tuple(unread))
+
+
+def _with_servers_python(host: Host, rig: Rig, script: str, argument: object) -> dict[str, Any]:
+    environment = {k: v for k, v in rig.server.environment.items() if k.startswith("PYTHON")}
+    # The login's own PYTHONPATH does not reach the server.
+    environment.setdefault("PYTHONPATH", "")
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    answer: dict[str, Any] = host.run_python(
+        source(script),
+        argument,
+        timeout_s=BUDGET_S + host.spec.command_timeout_s,
+        python=rig.server.python,
+        environment=environment,
+        isolated=False,
+        name=script.replace("_", " ") + " reader",
+    )
+    return answer
+
+
+def _gpu_facts(host: Host) -> dict[str, str | None]:
+    asked = host.run("nvidia-smi --query-gpu=%s --format=csv,noheader,nounits", ",".join(_GPU_FIELDS))
+    table = read_table(asked.stdout, _GPU_FIELDS)
+    if asked.rc != 0 or not table.rows:
+        raise HostFault(
+            tried="to ask nvidia-smi",
+            found=(asked.stdout + asked.stderr).strip()[:300] or "nothing",
+            do="see by hand",
+        )
+    facts: dict[str, str | None] = {}
+    for index, row in enumerate(table.rows):
+        for name, cell in row.items():
+            facts[f"gpu.{index}.{name}"] = cell.text if cell.why is None else f"not told: {cell.why}"
+    version = host.run("nvidia-smi | sed -n 's/.*CUDA Version: *\\([0-9.]*\\).*/\\1/p'").stdout.strip()
+    facts["gpu.cuda"] = version or "not told"
+    return facts

@@ -1,0 +1,163 @@
+"""Takes, renews, releases and reads the lease of this machine: one gate at a time.
+
+The lease is a JSON file; a lock held for the moment makes each operation one step, so that of two gates
+that find the same stale lease exactly one takes it over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+LOCK_LIMIT_S = 5.0
+
+
+def main(argument: dict[str, Any]) -> dict[str, Any]:
+    """{"folder", "operation": take|beat|release|read, ...} -> {"held": by whom or null, ...}.
+
+    {"unusable": why} where the folder cannot be made or written.
+    """
+    try:
+        return operate(argument, Path(argument["folder"]))
+    except TimeoutError:
+        raise
+    except OSError as error:
+        return {"unusable": str(error)}
+
+
+def operate(argument: dict[str, Any], folder: Path) -> dict[str, Any]:
+    if argument["operation"] == "read" and not folder.is_dir():
+        return {"held": None}
+    prepare(folder)
+    with Lock(folder / "lock"):
+        lease = load(folder / "lease.json")
+        held = lease is not None and why_stale(lease) is None
+        if argument["operation"] == "take":
+            return take(folder, argument["lease"], lease)
+        if argument["operation"] == "read":
+            return {"held": shown(lease) if lease is not None and held else None}
+        mine = lease is not None and lease.get("token") == argument["token"]
+        if lease is not None and mine and argument["operation"] == "beat":
+            save(folder, {**lease, **stamp()})
+        if mine and argument["operation"] == "release":
+            (folder / "lease.json").unlink()
+        return {"mine": mine, "held": shown(lease) if lease is not None and held and not mine else None}
+
+
+def prepare(folder: Path) -> None:
+    # Any user of the machine must be able to take the lease, and to take over a stale one.
+    for path, mode in ((folder.parent, 0o1777), (folder, 0o777)):
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(mode)
+
+
+class Lock:
+    def __init__(self, path: Path) -> None:
+        try:
+            self.handle = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            # Without the explicit mode another user could not open it. Two creators are as good as one.
+            self.handle = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
+
+    def __enter__(self) -> None:
+        deadline = time.monotonic() + LOCK_LIMIT_S
+        while not self.taken():
+            if time.monotonic() > deadline:
+                raise TimeoutError("somebody keeps the lease's lock")
+            time.sleep(0.02)
+
+    def taken(self) -> bool:
+        try:
+            fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.handle)
+
+
+def take(folder: Path, wanted: dict[str, Any], lease: dict[str, Any] | None) -> dict[str, Any]:
+    took_over = None
+    if lease is not None:
+        took_over = why_stale(lease)
+        if took_over is None:
+            return {"held": shown(lease)}
+    save(folder, {**wanted, **stamp()})
+    return {"held": None, "took_over": took_over, "from": shown(lease) if lease else None}
+
+
+def stamp() -> dict[str, Any]:
+    # The monotonic clock is this machine's own, for every process alike, and nobody sets it.
+    return {"beat": time.monotonic(), "host_boot": boot_id()}
+
+
+def why_stale(lease: dict[str, Any]) -> str | None:
+    """Return why nobody holds this lease any more, or None if somebody does."""
+    if "unreadable" in lease:
+        return str(lease["unreadable"])
+    if lease["machine"] == machine():
+        if start_of(lease["pid"]) == lease["start_ticks"]:
+            return None
+        return f"its owner, pid {lease['pid']} on this machine, is gone"
+    age = age_of(lease)
+    if age <= lease["limit_s"]:
+        return None
+    return f"its owner on {lease['where']} has not been heard of for {age:.0f} s (limit {lease['limit_s']:.0f} s)"
+
+
+def age_of(lease: dict[str, Any]) -> float:
+    """Return the seconds since the last heartbeat; after a reboot, at least those since then."""
+    now = time.monotonic()
+    return now - lease["beat"] if lease["host_boot"] == boot_id() else now
+
+
+def shown(lease: dict[str, Any]) -> dict[str, Any]:
+    visible = {k: v for k, v in lease.items() if k not in ("token", "beat", "host_boot")}
+    if "beat" in lease:
+        visible["heard_s_ago"] = age_of(lease)
+    return visible
+
+
+def load(path: Path) -> dict[str, Any] | None:
+    try:
+        raw = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        lease: dict[str, Any] = json.loads(raw)
+        age_of(lease)
+        lease["machine"], lease["pid"], lease["start_ticks"], lease["limit_s"], lease["where"]
+    except (ValueError, TypeError, KeyError) as error:
+        return {"unreadable": f"its file made no sense: {error!r}"}
+    return lease
+
+
+def save(folder: Path, lease: dict[str, Any]) -> None:
+    new = folder / f"lease.json.{os.getpid()}"
+    new.write_text(json.dumps(lease), encoding="utf-8")
+    new.chmod(0o666)
+    new.replace(folder / "lease.json")
+
+
+def machine() -> str:
+    """Name the kernel that runs here and the set of pids that it shows us: a pid means nothing elsewhere."""
+    return f"{boot_id()} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def start_of(pid: int) -> int | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+    except OSError:
+        return None
+    # A zombie holds nothing any more.
+    return None if fields[0] == b"Z" else int(fields[19])

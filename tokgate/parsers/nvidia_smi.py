@@ -1,0 +1,198 @@
+"""nvidia-smi's CSV answers. A cell without a number has seven spellings and none of them is zero."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tokgate.records.host import GpuHolder, GpuSeen
+from tokgate.records.record import Record, Unread
+
+_SHOWN = 500
+# MiB by which the printed, rounded numbers of one card may miss their sum.
+_ROUNDING_MIB = 3.0
+# Old names of fields and those that nvidia-smi prints for what it was asked -> the name used here.
+_ALIASES = {
+    "gpu_name": "name",
+    "gpu_uuid": "uuid",
+    "gpu_bus_id": "pci.bus_id",
+    "used_gpu_memory": "used_memory",
+}
+# The cell in lower case without brackets -> what it says. "None" is not among them: it is a real value
+# of gpu_recovery_action.
+_NO_NUMBER = {
+    "n/a": "not available on this card or driver",
+    "not supported": "not supported by this card or driver",
+    "insufficient permissions": "permission denied by the driver",
+    "requested functionality has been deprecated": "the driver no longer tells",
+    "not found": "the driver does not know it",
+    "unknown error": "the driver failed to tell",
+    "gpu is lost": "the GPU is off the bus",
+    "err!": "the driver failed to tell",
+    "": "empty cell",
+}
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*([A-Za-z%/]+))?")
+_HEADER_UNIT = re.compile(r"^(.*?)(?: \[(.+)\])?$")
+
+
+class Cell(Record):
+    text: str
+    number: float | None = None
+    unit: str | None = None
+    why: str | None = None  # set when the card gave no value
+
+
+class Table(Record):
+    """Rows by field name; a field's unit belongs to the cell."""
+
+    rows: tuple[dict[str, Cell], ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+def read_table(text: str, fields: Sequence[str] | None = None) -> Table:
+    """Read a CSV answer. `fields` names the columns of an answer without a header line.
+
+    A process name may hold commas: what is too much in a row is given back to that column.
+    """
+    lines = [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    units: list[str | None]
+    if fields is None:
+        if not lines:
+            return Table(unread=(Unread(text="", why="nothing where a header line was expected"),))
+        matches = [_HEADER_UNIT.match(cell.strip()) for cell in lines.pop(0)[1].split(",")]
+        names = [_canonical(m[1]) if m else "" for m in matches]
+        units = [m[2] if m else None for m in matches]
+    else:
+        names = [_canonical(field) for field in fields]
+        units = [None] * len(names)
+    rows: list[dict[str, Cell]] = []
+    unread: list[Unread] = []
+    for number, line in lines:
+        cells = [cell.strip() for cell in line.split(",")]
+        surplus = len(cells) - len(names)
+        if surplus > 0 and "process_name" in names:
+            at = names.index("process_name")
+            cells[at : at + surplus + 1] = [", ".join(cells[at : at + surplus + 1])]
+        if len(cells) != len(names):
+            why = f"{len(cells)} cells where {len(names)} were expected"
+            unread.append(Unread(line=number, text=line[:_SHOWN], why=why))
+            continue
+        read = zip(names, cells, units, strict=True)
+        rows.append({name: _cell(name, cell, unit) for name, cell, unit in read})
+    return Table(rows=tuple(rows), unread=tuple(unread))
+
+
+class GpuReading(Record):
+    gpus: tuple[GpuSeen, ...] = ()
+    bus_ids: dict[int, str] = {}  # by index
+    drivers: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+def read_gpus(text: str, fields: Sequence[str] | None = None) -> GpuReading:
+    """Read a --query-gpu answer. A row whose index is missing or odd is numbered by its place."""
+    table = read_table(text, fields)
+    gpus: list[GpuSeen] = []
+    bus_ids: dict[int, str] = {}
+    drivers: list[str] = []
+    for place, row in enumerate(table.rows):
+        index = _number(row, "index")
+        number = int(index) if index is not None else place
+        gpus.append(_gpu(number, row))
+        if (bus := _words(row, "pci.bus_id")) is not None:
+            bus_ids[number] = bus
+        if (driver := _words(row, "driver_version")) is not None and driver not in drivers:
+            drivers.append(driver)
+    return GpuReading(gpus=tuple(gpus), bus_ids=bus_ids, drivers=tuple(drivers), unread=table.unread)
+
+
+class HolderReading(Record):
+    holders: tuple[GpuHolder, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+def read_holders(
+    text: str, fields: Sequence[str] | None = None, *, index_of: dict[str, int] | None = None
+) -> HolderReading:
+    """Read a --query-compute-apps answer. `index_of` is GPU uuid -> index.
+
+    A name the driver does not know is None: the process still holds its memory.
+    """
+    table = read_table(text, fields)
+    unread = list(table.unread)
+    holders: list[GpuHolder] = []
+    for row in table.rows:
+        if "used_memory" not in row and "max_memory_usage" in row:
+            said = ", ".join(cell.text for cell in row.values())[:_SHOWN]
+            unread.append(Unread(text=said, why="an accounting row: that process has ended"))
+            continue
+        pid = _number(row, "pid")
+        uuid = _words(row, "uuid")
+        holders.append(
+            GpuHolder(
+                gpu_index=(index_of or {}).get(uuid or ""),
+                pid=int(pid) if pid is not None else None,
+                command=_words(row, "process_name"),
+                used_mib=_number(row, "used_memory"),
+                note=None if pid is not None else "the driver does not name the process",
+            )
+        )
+    return HolderReading(holders=tuple(holders), unread=tuple(unread))
+
+
+def _gpu(index: int, row: dict[str, Cell]) -> GpuSeen:
+    memory = {key: _number(row, f"memory.{key}") for key in ("total", "reserved", "used", "free")}
+    unread = [
+        Unread(text=f"{name}: {cell.text}"[:_SHOWN], why=cell.why)
+        for name, cell in row.items()
+        if cell.why is not None and name.startswith(("memory.", "name", "uuid", "mig."))
+    ]
+    total, reserved, used, free = memory.values()
+    allocated = used
+    inclusive = None
+    if used is not None and reserved is not None:
+        # Drivers since 510 print `used` without what they keep for themselves; the sum tells.
+        inclusive = used + reserved
+        if total is not None and free is not None and abs(total - used - free - reserved) > _ROUNDING_MIB:
+            if abs(total - used - free) <= _ROUNDING_MIB:
+                inclusive, allocated = used, max(0.0, used - reserved)
+            else:
+                said = f"total {total:g}, reserved {reserved:g}, used {used:g}, free {free:g}"
+                unread.append(Unread(text=said, why="the numbers do not add up, in neither convention"))
+                inclusive = allocated = None
+    mig = _words(row, "mig.mode.current")
+    return GpuSeen(
+        index=index,
+        uuid=_words(row, "uuid"),
+        name=_words(row, "name"),
+        total_mib=total,
+        used_mib=inclusive,
+        reserved_mib=reserved,
+        allocated_mib=allocated,
+        mig=None if mig is None else mig.lower() == "enabled",
+        source="nvidia-smi",
+        unread=tuple(unread),
+    )
+
+
+def _canonical(field: str) -> str:
+    name = field.strip()
+    return _ALIASES.get(name, name)
+
+
+def _cell(name: str, text: str, unit: str | None) -> Cell:
+    why = _NO_NUMBER.get(text.strip("[]").strip().lower())
+    if why is not None:
+        return Cell(text=text, why=why)
+    number = None if name == "process_name" else _NUMBER.fullmatch(text)
+    if number is None:
+        return Cell(text=text)
+    return Cell(text=text, number=float(number[1]), unit=number[2] or unit)
+
+
+def _number(row: dict[str, Cell], name: str) -> float | None:
+    return row[name].number if name in row else None
+
+
+def _words(row: dict[str, Cell], name: str) -> str | None:
+    return row[name].text if name in row and row[name].why is None else None
