@@ -124,12 +124,12 @@ def finish(what: str, step: subprocess.Popen[str]) -> None:
     say(what)
 
 
-def install(venv: Path) -> None:
+def install(venv: Path, *, need_gib: float = DISK_GIB) -> None:
     """Make the virtual environment, without the stamp."""
     free = shutil.disk_usage(venv.parent).free / 2**30
-    if free < DISK_GIB:
+    if free < need_gib:
         give_up(
-            tried=f"look for {DISK_GIB} GiB of free disk at {venv.parent}",
+            tried=f"look for {need_gib} GiB of free disk at {venv.parent}",
             found=f"{free:.1f} GiB",
             do="free some space, or make .sglang-cpu a link to a folder on a larger disk",
         )

@@ -52,6 +52,13 @@ def engine_rig(pair: str, *, plant_file: Path | None = None, python: Path | None
     return rig.model_copy(update={"arms": arms, "server": server})
 
 
+def with_tree(rig: Rig, arm: str, *, steps: int, topk: int, tokens: int) -> Rig:
+    """Return the rig with another shape of drafts for `arm`."""
+    shape = {"num_steps": steps, "topk": topk, "num_draft_tokens": tokens}
+    arms = tuple(a.model_copy(update=shape) if a.name == arm else a for a in rig.arms)
+    return rig.model_copy(update={"arms": arms})
+
+
 @contextmanager
 def serving(rig: Rig, arm: str, folder: Path) -> Iterator[RunningServer]:
     """Run one server; at the end it is stopped and its log lies in `folder`."""

@@ -78,14 +78,7 @@ output_tokens = 24
 repeats = 6
 timeout_s = 3
 
-[[workloads]]
-name = "pair"
-prompts = "other"
-concurrency = 2
-output_tokens = 12
-repeats = 5
-timeout_s = 3
-cache = "unique"
+{pair}
 
 [lossless]
 mode = "exact"
@@ -111,6 +104,17 @@ tpot_ms = {{ relative = 100.0 }}
 e2e_ms = {{ relative = 100.0 }}
 """
 
+_PAIR = """
+[[workloads]]
+name = "pair"
+prompts = "other"
+concurrency = 2
+output_tokens = 12
+repeats = 5
+timeout_s = 3
+cache = "unique"
+"""
+
 _BASELINE = """
 [[arms]]
 name = "baseline"
@@ -130,9 +134,12 @@ environment = {{ {environment} }}
 
 
 class Checkout:
-    """`arms`: name -> the fault ordered there, "" for none; they come after a baseline arm without any."""
+    """`arms`: name -> the fault ordered there, "" for none; they come after a baseline arm without any.
 
-    def __init__(self, root: Path, machine: Machine, arms: Mapping[str, str]) -> None:
+    `pair` adds a workload of two streams to the single one.
+    """
+
+    def __init__(self, root: Path, machine: Machine, arms: Mapping[str, str], *, pair: bool = False) -> None:
         self.root = root
         self.machine = machine
         self.rig = root / "rigs" / f"{RIG}.toml"
@@ -142,7 +149,7 @@ class Checkout:
             shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
         for file in ("conftest.py", "pyproject.toml"):
             shutil.copy(ROOT / file, root / file)
-        for folder in ("rigs", "model", "draft"):
+        for folder in ("rigs", "model", "draft", "tests"):
             (root / folder).mkdir()
         (root / "model" / "config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
         (root / "draft" / "config.json").write_text('{"architectures": ["LlamaForCausalLMEagle3"]}')
@@ -155,6 +162,7 @@ class Checkout:
             python=sys.executable,
             standin=Path(__file__).parent,
             arms="".join([_BASELINE, *speculative]),
+            pair=_PAIR if pair else "",
         )
         self.rig.write_text(text)
 
@@ -196,15 +204,15 @@ class Checkout:
         yield int(stranger.hear())
         stranger.end()
 
-    def run(self, module: str, *arguments: str) -> tuple[int, str]:
-        """Run `python -m module` there to its end."""
-        return self._start(module, *arguments).finish()
+    def run(self, command: str, *arguments: str) -> tuple[int, str]:
+        """Run a command of this environment's there to its end."""
+        return self._start(command, *arguments).finish()
 
-    def _start(self, module: str, *arguments: str) -> Program:
+    def _start(self, command: str, *arguments: str) -> Program:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
         return self.machine.start(
-            [sys.executable, "-m", module, *arguments],
+            [str(Path(sys.executable).with_name(command)), *arguments],
             cwd=self.root,
             env=environment,
             stdin=subprocess.DEVNULL,

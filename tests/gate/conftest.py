@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
 
 import pytest
 
 from . import stories
-from .checkout import GateRun
-from .stories import Green, Interrupted, Killed, OpenCheckout
+from .checkout import Checkout, GateRun
+from .stories import Green, Interrupted, Killed, OpenCheckout, Usage
 
 T = TypeVar("T")
 AT_ONCE = 2  # each has long waits, and every gate is a pytest of its own
@@ -37,8 +38,8 @@ def playing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Begin every story that a selected test asks for, so that they overlap."""
     number = itertools.count()
 
-    def opened(arms: Any) -> Any:
-        return stories.open_checkout(tmp_path_factory.mktemp(f"checkout{next(number)}"), arms)
+    def opened(arms: Mapping[str, str], *, pair: bool = False) -> AbstractContextManager[Checkout]:
+        return stories.open_checkout(tmp_path_factory.mktemp(f"checkout{next(number)}"), arms, pair=pair)
 
     wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -55,23 +56,13 @@ def green(playing: Playing) -> Green:
 
 
 @pytest.fixture(scope="session")
-def measuring(playing: Playing) -> GateRun:
-    return playing.told(stories.measuring)
+def failing(playing: Playing) -> GateRun:
+    return playing.told(stories.failing)
 
 
 @pytest.fixture(scope="session")
-def speculating(playing: Playing) -> GateRun:
-    return playing.told(stories.speculating)
-
-
-@pytest.fixture(scope="session")
-def stopping(playing: Playing) -> GateRun:
-    return playing.told(stories.stopping)
-
-
-@pytest.fixture(scope="session")
-def starting(playing: Playing) -> GateRun:
-    return playing.told(stories.starting)
+def no_good(playing: Playing) -> GateRun:
+    return playing.told(stories.no_good)
 
 
 @pytest.fixture(scope="session")
@@ -87,3 +78,8 @@ def killed(playing: Playing) -> Killed:
 @pytest.fixture(scope="session")
 def interrupted(playing: Playing) -> dict[str, Interrupted]:
     return playing.told(stories.interrupted)
+
+
+@pytest.fixture(scope="session")
+def usage(playing: Playing) -> Usage:
+    return playing.told(stories.usage)

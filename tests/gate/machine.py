@@ -89,14 +89,13 @@ class Program:
 
     def end(self) -> None:
         with self._process:  # which closes its pipes and waits
-            if self._process.poll() is None:
-                self.signal(signal.SIGKILL)
+            if self.lives:
+                with contextlib.suppress(AssertionError, ProcessLookupError):
+                    self.signal(signal.SIGKILL)
 
     def _child(self) -> int | None:
-        try:
-            told = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
-        except FileNotFoundError:
-            raise AssertionError("the program has ended already") from None
+        assert self.lives, "the program has ended already"
+        told = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
         return int(told.split()[0]) if told.strip() else None
 
 

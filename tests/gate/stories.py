@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from .checkout import CONTROL, Checkout, GateRun
+from .checkout import CONTROL, RIG, Checkout, GateRun
 from .machine import machine, marked, wait_for
 
 WORKER = Path(__file__).with_name("standin") / "worker.py"
@@ -19,13 +20,17 @@ SMALLEST = ("-k", f"test_decode_throughput and {CONTROL} and single")
 AGAINST_BASELINE = ("-k", f"test_stored_baseline and {CONTROL} and single")
 ENDLESS = "workloads.single.repeats=500"
 
-OpenCheckout = Callable[[Mapping[str, str]], contextlib.AbstractContextManager[Checkout]]
+
+class OpenCheckout(Protocol):
+    def __call__(
+        self, arms: Mapping[str, str], *, pair: bool = ...
+    ) -> contextlib.AbstractContextManager[Checkout]: ...
 
 
 @contextlib.contextmanager
-def open_checkout(root: Path, arms: Mapping[str, str]) -> Iterator[Checkout]:
+def open_checkout(root: Path, arms: Mapping[str, str], *, pair: bool = False) -> Iterator[Checkout]:
     with machine() as own:
-        yield Checkout(root, own, arms)
+        yield Checkout(root, own, arms, pair=pair)
 
 
 @dataclass(frozen=True)
@@ -35,39 +40,36 @@ class Green:
     again: GateRun  # with the baseline just stored, and under xdist
     report: GateRun  # `tokgate report` of the second run
     compared: tuple[int, str]  # `pytest-benchmark compare` of both
-    moved: GateRun  # --report-dir, --benchmark-disable, another endpoint and a selection
     slower: GateRun  # every step of the server takes longer, and nobody told
-    faster: GateRun
+    faster: GateRun  # the other way, with --report-dir and --benchmark-disable
     servers_fresh: int  # starts stamped until then
     servers_again: int
 
 
 def green(opened: OpenCheckout) -> Green:
-    with opened({"eagle3": ""}) as checkout:
+    with opened({"eagle3": ""}, pair=True) as checkout:
         fresh = checkout.gate()
         servers_fresh = len(checkout.servers())
-        update = checkout.run("tokgate.cli.main", "baseline", "update", str(fresh.folder), "--why", "first")
+        update = checkout.run("tokgate", "baseline", "update", str(fresh.folder), "--why", "first")
         again = checkout.gate("-n", "2")
         servers_again = len(checkout.servers()) - servers_fresh
-        code, said = checkout.run("tokgate.cli.main", "report", str(again.folder))
+        code, said = checkout.run("tokgate", "report", str(again.folder))
         report = GateRun(checkout, code, said, again.folder)
         files = [str(run.folder / "benchmark.json") for run in (fresh, again)]
-        compared = checkout.run("pytest_benchmark", "compare", *files)
-        elsewhere = checkout.root / "elsewhere"
-        options = ("--benchmark-disable", "--rig-set", "workloads.single.endpoint=completions")
-        program = checkout.start_gate("--report-dir", str(elsewhere), *options, selection=SMALLEST)
-        moved = checkout.finished(program, latest=elsewhere / "latest")
+        compared = checkout.run("pytest-benchmark", "compare", *files)
         checkout.pace.write_text("1.25")
         slower = checkout.gate(selection=AGAINST_BASELINE)
         checkout.pace.write_text("0.8")
-        faster = checkout.gate(selection=AGAINST_BASELINE)
-        return Green(
-            fresh, update, again, report, compared, moved, slower, faster, servers_fresh, servers_again
+        elsewhere = checkout.root / "elsewhere"
+        program = checkout.start_gate(
+            "--report-dir", str(elsewhere), "--benchmark-disable", selection=AGAINST_BASELINE
         )
+        faster = checkout.finished(program, latest=elsewhere / "latest")
+        return Green(fresh, update, again, report, compared, slower, faster, servers_fresh, servers_again)
 
 
-def measuring(opened: OpenCheckout) -> GateRun:
-    """Servers that go wrong while they are measured."""
+def failing(opened: OpenCheckout) -> GateRun:
+    """Servers that go wrong while they are measured, and servers that do not come up."""
     faults = {
         "dies": "die:3",
         "hangs": "hang:3",
@@ -76,30 +78,25 @@ def measuring(opened: OpenCheckout) -> GateRun:
         "warmup": "cut:1",
         "reuses": "reuse",
         "drops": "drop-variable:NCCL_PROTO",
+        "mute": "write-nothing",
+        "silent": "fall-silent",
+        "memory": "run-out-of-memory",
     }
     with opened(faults) as checkout:
-        return checkout.gate()
+        return checkout.gate("--rig-set", "server.silence_timeout_s=4")
 
 
-def speculating(opened: OpenCheckout) -> GateRun:
-    """Speculation that works and is no good."""
-    with opened({"useless": "accept-nothing", "slow": "slow:3", "garbles": "garble"}) as checkout:
-        return checkout.gate()
-
-
-def stopping(opened: OpenCheckout) -> GateRun:
-    """Servers that are fine, and do not want to go."""
-    selection = ("-m", "eagle3", "-k", "decode_throughput or environment_truth or clean_slate")
-    with opened({"stubborn": "ignore-term", "orphan": "leave-a-child"}) as checkout:
-        return checkout.gate("--rig-set", "server.stop_timeout_s=1.5", selection=selection)
-
-
-def starting(opened: OpenCheckout) -> GateRun:
-    """Arms whose servers do not come up."""
-    faults = {"mute": "write-nothing", "silent": "fall-silent", "memory": "run-out-of-memory"}
-    selection = ("-k", "test_decode_throughput and single")
+def no_good(opened: OpenCheckout) -> GateRun:
+    """Speculation that works and is no good; and servers that are fine, but do not want to go."""
+    faults = {
+        "useless": "accept-nothing",
+        "slow": "slow:3",
+        "garbles": "garble",
+        "stubborn": "ignore-term",
+        "orphan": "leave-a-child",
+    }
     with opened(faults) as checkout:
-        return checkout.gate("--rig-set", "server.silence_timeout_s=4", selection=selection)
+        return checkout.gate("--rig-set", "server.stop_timeout_s=1.5")
 
 
 def refused(opened: OpenCheckout) -> dict[str, GateRun]:
@@ -138,7 +135,7 @@ class Killed:
     alive_before: dict[int, str]  # the first one's processes just before it was killed
     gone_after_s: float
     bystander_lives: bool
-    third: GateRun  # a gate after it
+    third: GateRun  # a gate after it, at another endpoint
 
 
 def killed(opened: OpenCheckout) -> Killed:
@@ -156,7 +153,7 @@ def killed(opened: OpenCheckout) -> Killed:
         at = time.monotonic()
         wait_for(lambda: not marked(first.name))
         gone_after_s = time.monotonic() - at
-        third = checkout.gate(selection=SMALLEST)
+        third = checkout.gate("--rig-set", "workloads.single.endpoint=completions", selection=SMALLEST)
         return Killed(second, first.name, before, gone_after_s, bystander.lives, third)
 
 
@@ -178,13 +175,40 @@ def interrupted(opened: OpenCheckout) -> dict[str, Interrupted]:
     return told
 
 
+@dataclass(frozen=True)
+class Usage:
+    refused: dict[str, tuple[int, str]]  # exit code and output
+    empty: GateRun
+    servers: int
+    launch_folders: int
+
+
+def usage(opened: OpenCheckout) -> Usage:
+    with opened({"eagle3": ""}) as checkout:
+        rig = ("--rig", RIG)
+        stored = checkout.root / "baselines" / RIG
+        stored.mkdir(parents=True)
+        refused = {
+            "unknown-rig": checkout.run("pytest", "perf_tests", "--rig", "standing"),
+            "bad-override": checkout.run(
+                "pytest", "perf_tests", *rig, "--rig-set", "server.start_timeot_s=2"
+            ),
+            "no-run": checkout.run("pytest", "perf_tests", "--rejudge", "perf_tests"),
+        }
+        (stored / "0123456789ab.json").write_text('{"schema_number": 1')
+        refused["corrupt-baseline"] = checkout.run("pytest", "perf_tests", *rig)
+        (stored / "0123456789ab.json").unlink()
+        empty = checkout.gate(selection=("-k", "no_such_promise"))
+        folders = list(checkout.root.glob("reports/*/launches"))
+        return Usage(refused, empty, len(checkout.servers()), len(folders))
+
+
 STORIES: tuple[Callable[[OpenCheckout], object], ...] = (
     green,
-    measuring,
-    speculating,
+    failing,
+    no_good,
     refused,
-    stopping,
-    starting,
     killed,
     interrupted,
+    usage,
 )

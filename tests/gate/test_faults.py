@@ -8,8 +8,6 @@ import pytest
 
 from .checkout import CONTROL, GateRun
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("gate")]
-
 
 def of_arm(run: GateRun, arm: str, check: str = "decode_throughput") -> dict[str, str]:
     """Return the one verdict of a check on an arm's single stream."""
@@ -18,9 +16,12 @@ def of_arm(run: GateRun, arm: str, check: str = "decode_throughput") -> dict[str
 
 
 # ------------------------------------------------------------------ while it is measured
-def test_a_fault_while_measuring_makes_the_session_invalid(measuring: GateRun) -> None:
-    assert (measuring.code, measuring.outcome) == (11, "invalid"), measuring.said
-    assert measuring.outcomes(arm="baseline") <= {"pass", "no-baseline"}, "the control arm was fine"
+def test_any_such_fault_makes_the_session_invalid(failing: GateRun) -> None:
+    assert (failing.code, failing.outcome) == (11, "invalid"), failing.said
+
+
+def test_the_other_launches_are_judged_all_the_same(failing: GateRun) -> None:
+    assert failing.outcomes(arm="baseline") == {"pass", "no-baseline"}
 
 
 @pytest.mark.parametrize(
@@ -33,47 +34,47 @@ def test_a_fault_while_measuring_makes_the_session_invalid(measuring: GateRun) -
         ("warmup", "1 cut", "raw body"),
     ],
 )
-def test_no_number_of_a_server_that_went_wrong(measuring: GateRun, arm: str, headline: str, do: str) -> None:
-    verdict = of_arm(measuring, arm)
+def test_no_number_of_a_server_that_went_wrong(failing: GateRun, arm: str, headline: str, do: str) -> None:
+    verdict = of_arm(failing, arm)
     assert verdict["outcome"] == "invalid"
     assert headline in verdict["headline"]
     assert do in verdict["do"]
-    assert verdict["headline"][:60] in " ".join(measuring.said.split())
-    assert of_arm(measuring, arm, "speculation_beats_its_twin")["outcome"] == "invalid"
+    assert verdict["headline"][:60] in " ".join(failing.said.split())
+    assert of_arm(failing, arm, "speculation_beats_its_twin")["outcome"] == "invalid"
 
 
-def test_prefix_cache_hits_are_named(measuring: GateRun) -> None:
-    verdict = of_arm(measuring, "reuses", "cache_state")
+def test_prefix_cache_hits_are_named(failing: GateRun) -> None:
+    verdict = of_arm(failing, "reuses", "cache_state")
     assert verdict["outcome"] == "invalid"
     assert "came from the prefix cache" in verdict["headline"]
     assert "/flush_cache" in verdict["do"]
 
 
-def test_a_variable_lost_on_the_way_is_named_with_its_process(measuring: GateRun) -> None:
-    headlines = [v["headline"] for v in measuring.verdicts(check="environment_truth", arm="drops")]
+def test_a_variable_lost_on_the_way_is_named_with_its_process(failing: GateRun) -> None:
+    headlines = [v["headline"] for v in failing.verdicts(check="environment_truth", arm="drops")]
     assert any("NCCL_PROTO absent from scheduler" in text for text in headlines), headlines
-    assert of_arm(measuring, "drops")["outcome"] == "invalid"
+    assert of_arm(failing, "drops")["outcome"] == "invalid"
 
 
 @pytest.mark.parametrize(
-    ("launch", "killed"), [("02-dies", False), ("03-hangs", False), ("04-refuses", False)]
+    ("launch", "asked"), [("02-dies", "none"), ("03-hangs", "term"), ("04-refuses", "term")]
 )
-def test_what_is_left_of_it_is_stopped(measuring: GateRun, launch: str, killed: bool) -> None:
-    stop = measuring.launch(launch)["stop"]
+def test_what_is_left_of_it_is_stopped(failing: GateRun, launch: str, asked: str) -> None:
+    stop = failing.launch(launch)["stop"]
+    assert stop["asked"] == asked
     assert stop["survivors"] == []
-    assert stop["killed"] is killed
 
 
-def test_what_came_before_the_fault_is_kept(measuring: GateRun) -> None:
+def test_what_came_before_the_fault_is_kept(failing: GateRun) -> None:
     for launch in ("02-dies", "03-hangs", "04-refuses", "05-cuts"):
-        kept = (measuring.folder / "launches" / launch / "generations.jsonl").read_text().splitlines()
+        kept = (failing.folder / "launches" / launch / "generations.jsonl").read_text().splitlines()
         assert len(kept) >= 3, launch
-        assert measuring.log(launch)
+        assert failing.log(launch)
 
 
 # ------------------------------------------------------------------ speculation that is no good
-def test_speculation_that_is_no_good_is_a_regression(speculating: GateRun) -> None:
-    assert (speculating.code, speculating.outcome) == (13, "regressed"), speculating.said
+def test_speculation_that_is_no_good_is_a_regression(no_good: GateRun) -> None:
+    assert (no_good.code, no_good.outcome) == (13, "regressed"), no_good.said
 
 
 @pytest.mark.parametrize(
@@ -86,16 +87,16 @@ def test_speculation_that_is_no_good_is_a_regression(speculating: GateRun) -> No
     ],
 )
 def test_each_is_named(  # noqa: PLR0917 - the columns of the table above
-    speculating: GateRun, arm: str, check: str, workload: str, headline: str, do: str
+    no_good: GateRun, arm: str, check: str, workload: str, headline: str, do: str
 ) -> None:
-    (verdict,) = speculating.verdicts(check=check, arm=arm, workload=workload)
+    (verdict,) = no_good.verdicts(check=check, arm=arm, workload=workload)
     assert verdict["outcome"] == "regressed"
     assert headline in verdict["headline"]
     assert do in verdict["do"]
 
 
-def test_and_only_that(speculating: GateRun) -> None:
-    found = {(v["arm"], v["check"]) for v in speculating.verdicts(outcome="regressed")}
+def test_and_only_that(no_good: GateRun) -> None:
+    found = {(v["arm"], v["check"]) for v in no_good.verdicts(outcome="regressed")}
     assert found == {
         ("useless", "acceptance_length"),
         ("useless", "speculation_beats_its_twin"),
@@ -105,28 +106,25 @@ def test_and_only_that(speculating: GateRun) -> None:
 
 
 # ------------------------------------------------------------------ servers that do not go
-def test_a_slow_stop_costs_no_verdict(stopping: GateRun) -> None:
-    assert (stopping.code, stopping.outcome) == (0, "pass"), stopping.said
+@pytest.mark.parametrize("arm", ["stubborn", "orphan"])
+def test_a_slow_stop_costs_no_verdict(no_good: GateRun, arm: str) -> None:
+    assert no_good.outcomes(arm=arm) == {"pass", "no-baseline"}
+    assert {v["outcome"] for v in no_good.verdicts(check="clean_slate")} == {"pass"}
 
 
-@pytest.mark.parametrize("launch", ["02-stubborn", "03-orphan"])
-def test_what_does_not_go_is_killed(stopping: GateRun, launch: str) -> None:
-    stop = stopping.launch(launch)["stop"]
+@pytest.mark.parametrize("launch", ["05-stubborn", "06-orphan"])
+def test_what_does_not_go_is_killed(no_good: GateRun, launch: str) -> None:
+    stop = no_good.launch(launch)["stop"]
     assert stop["asked"] == "term"
     assert stop["killed"] is True
     assert stop["survivors"] == []
 
 
-def test_what_goes_is_not_killed(stopping: GateRun) -> None:
-    assert stopping.launch(CONTROL)["stop"]["killed"] is False
+def test_what_goes_is_not_killed(no_good: GateRun) -> None:
+    assert no_good.launch(CONTROL)["stop"]["killed"] is False
 
 
 # ------------------------------------------------------------------ servers that do not come
-def test_a_start_that_fails_makes_the_session_invalid(starting: GateRun) -> None:
-    assert (starting.code, starting.outcome) == (11, "invalid"), starting.said
-    assert starting.outcomes(arm="baseline") == {"pass"}
-
-
 @pytest.mark.parametrize(
     ("arm", "cause", "do"),
     [
@@ -135,8 +133,8 @@ def test_a_start_that_fails_makes_the_session_invalid(starting: GateRun) -> None
         ("memory", "does-not-fit", "GPU memory"),
     ],
 )
-def test_the_cause_of_a_failed_start(starting: GateRun, arm: str, cause: str, do: str) -> None:
-    verdict = of_arm(starting, arm)
+def test_the_cause_of_a_failed_start(failing: GateRun, arm: str, cause: str, do: str) -> None:
+    verdict = of_arm(failing, arm)
     assert verdict["outcome"] == "invalid"
     assert f"cause: {cause}" in verdict["evidence"]
     assert do in verdict["do"]

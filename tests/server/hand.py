@@ -45,7 +45,7 @@ class Hand:
         self.said: list[dict[str, Any]] = []
         self.rest = b""
         self.process = subprocess.Popen(
-            [sys.executable, supervisor.__file__],
+            [sys.executable, "-I", "-S", supervisor.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -16,6 +16,7 @@ from tests.server.bench import Bench
 from tests.server.hand import lives, marked, wait_for
 from tokgate.errors import StartFault
 from tokgate.records import StartCause, StartFailure
+from tokgate.server import supervisor
 
 
 def failure_of(bench: Bench, *misbehave: str, **args: object) -> StartFailure:
@@ -44,6 +45,9 @@ def test_a_server_is_started_asked_and_stopped(bench_anywhere: Bench) -> None:
     assert running.alive()
     assert (run.host, run.mark, run.sglang_version) == (bench.host.name, bench.mark, "0.5.23")
     assert run.sid == run.pid
+    main = supervisor.read_row(run.pid)
+    assert main is not None
+    assert main.comm.startswith("python")  # and no shell around it, whichever /bin/sh is
     assert run.ready_after_s > 0
     assert running.control.generate_once().counters.completion_tokens == 4
     # The port on the host; from here it is the tunnel's where there is one.
@@ -180,19 +184,27 @@ def test_a_server_killed_while_it_runs_is_not_alive_any_more(bench_anywhere: Ben
     wait_for(lambda: not running.alive())
     assert running.why_gone() == "the server was ended by signal 9"
     stop = running.stop()
-    assert stop.note == "the server had ended by itself (signal 9)"
+    assert stop.note == "before that, the server was ended by signal 9"
+
+
+def test_a_server_stopped_at_its_time_limit_says_so(bench: Bench) -> None:
+    running = bench.start(server={"time_limit_s": 3})
+    wait_for(lambda: not running.alive())
+    words = "the supervisor had stopped it at server.time_limit_s"
+    assert running.why_gone() == words
+    assert running.stop().note == words
 
 
 def test_what_a_killed_supervisor_left_is_ended_by_a_new_one(bench: Bench) -> None:
     running = bench.start("leak")
-    (supervisor,) = [
+    (pid,) = [
         int(entry.name)
         for entry in Path("/proc").iterdir()
         if entry.name.isdigit()
         and b"supervisor.py" in cmdline(entry)
         and bench.folder.parent.name.encode() in cmdline(entry)
     ]
-    os.kill(supervisor, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not running.alive())
     assert running.why_gone() == "the supervisor on the host is gone"
     stop = running.stop()

@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from tests.server.hand import Hand, lives, wait_for
-from tokgate.server import supervisor
+from tokgate.server import host_probe, supervisor
 
 FOREVER = "exec sleep 300"
 DEAF = "trap '' TERM; echo deaf; while :; do sleep 0.05; done"
@@ -270,17 +271,13 @@ def test_a_name_with_brackets_and_blanks_does_not_shift_the_fields(tmp_path: Pat
         process.kill()
 
 
-def test_it_is_one_file_for_python_3_9_and_the_standard_library() -> None:
-    tree = ast.parse(Path(supervisor.__file__).read_text(), feature_version=(3, 9))
-    names = {
-        name
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    assert names <= sys.stdlib_module_names
+@pytest.mark.parametrize("program", [supervisor, host_probe], ids=["supervisor", "host_probe"])
+def test_it_is_one_file_for_python_3_9_and_the_standard_library(program: ModuleType) -> None:
+    tree = ast.parse(Path(str(program.__file__)).read_text(), feature_version=(3, 9))
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module or "")
+    assert imported <= sys.stdlib_module_names

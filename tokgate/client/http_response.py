@@ -11,7 +11,7 @@ from .exchange import Piece
 
 HEAD_LIMIT = 64 * 1024  # bytes of head, or of one chunk's header, before it counts as garbage
 # A stream of one event a token never comes near these; a hostile one would keep us reading for minutes.
-DATA_LIMIT = 1_000_000  # stretches of body
+DATA_LIMIT = 250_000  # stretches of body
 INTERIM_LIMIT = 100  # 1xx responses
 
 _REQUEST = h11.Request(method="POST", target="/", headers=[("Host", "server"), ("Content-Length", "0")])

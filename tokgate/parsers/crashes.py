@@ -17,7 +17,7 @@ LONGEST = 500  # characters of one quoted line
 READ = 4000  # characters of one line that are looked at
 
 _SHELL = re.compile(
-    r"^(?:\S*/)?(?:ba|da|a|z|k)?sh: (?:line )?(?:\d+: )?(?P<program>.+?): "
+    r"^(?:\S*/)?(?:(?:ba|da|a|z|k)?sh|env): (?:line )?(?:\d+: )?['\u2018]?(?P<program>.+?)['\u2019]?: "
     r"(?P<why>not found|No such file or directory|Permission denied|command not found|cannot execute.*|"
     r"Exec format error)$"
 )

@@ -50,7 +50,8 @@ def read_overwritten(version: str | None, arguments: Mapping[str, object]) -> Ov
         if any(e.since <= r and (e.until is None or r <= e.until) for r in asked) and _happens(e, arguments)
     }
     unread: tuple[Unread, ...] = ()
-    if release not in read:
+    # "0.5.11.dev20260512+g1234" is near 0.5.11, but nobody has read it.
+    if release not in read or not _RELEASE.fullmatch(version or ""):
         told = " and ".join(_spell(r) for r in asked)
         why = f"what this version overwrites has not been read in its sources; taken from {told}"
         unread = (Unread(text=f"SGLang {version}"[:100], why=why),)

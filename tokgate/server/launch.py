@@ -33,6 +33,9 @@ __all__ = ["RunningServer", "start"]
 DEFAULT_PORT = 30000  # SGLang's own, where a rig with port = "as-written" writes none
 SUPERVISOR_START_S = 30.0
 SSH_FAILED = 255
+# dash replaces itself by the last command of its line, bash does not where output is redirected: the process
+# that we start, stop and name would then be a shell with the server behind it.
+EXEC = "exec /usr/bin/env "
 # What a server may be told to bind to -> where it is reached from its own machine.
 REACHED_AT = {"0.0.0.0": LOOPBACK, "": LOOPBACK, "localhost": LOOPBACK, "::": "::1"}  # noqa: S104 - nothing is bound
 
@@ -166,7 +169,8 @@ class _Start:
         me = supervisor.read_row(os.getpid())
         log = f"{self.there}/{LOG_NAME}"
         order = {
-            "line": line,
+            # env would take a program with "=" in its name for a variable.
+            "line": line if "=" in self.rig.server.python else EXEC + line,
             "environment": environment,
             "log": log,
             "cwd": f"{self.there}/cwd",

@@ -41,6 +41,9 @@ class Exit(NamedTuple):
     rc: int | None
     signal: int | None
 
+    def __str__(self) -> str:
+        return f"ended with {self.rc}" if self.signal is None else f"was ended by signal {self.signal}"
+
 
 class Comeback(Protocol):
     """What is left when the connection is gone but the host is not."""
@@ -124,6 +127,18 @@ class Link:
             # A shell that did not exec its command (dash, where output is redirected) tells its child's death so.
             return Exit(None, rc - SHELL_SIGNAL)
         return Exit(rc, event.get("signal"))
+
+    @property
+    def ended_alone(self) -> Exit | None:
+        """How it ended where nobody had stopped it."""
+        event = self._events.get("exited")
+        return Exit(event.get("rc"), event.get("signal")) if event else None
+
+    @property
+    def stopped_because(self) -> str | None:
+        """The supervisor's reason ("asked", "time-limit", …), once it has stopped the server."""
+        event = self._events.get("stopped")
+        return str(event.get("reason")) if event else None
 
     @property
     def lost(self) -> bool:

@@ -15,7 +15,7 @@ from tokgate.records.redactor import Redactor
 
 from .environment import prove_environment
 from .link import Link
-from .stop import stop_server
+from .stop import WHY_STOPPED, stop_server
 from .tunnel import Tunnel
 
 LOG_NAME = "server.log"
@@ -85,12 +85,10 @@ class RunningServer:
 
     def why_gone(self) -> str | None:
         link = self._held.link
-        if (how := link.exit) is not None:
-            return (
-                f"the server was ended by signal {how.signal}"
-                if how.rc is None
-                else f"the server ended with {how.rc}"
-            )
+        if (reason := link.stopped_because) is not None:
+            return WHY_STOPPED.get(reason, "it was stopped")
+        if (how := link.ended_alone) is not None:
+            return f"the server {how}"
         if link.lost:
             return "the supervisor on the host is gone"
         return self._tunnel.problem() if self._tunnel else None

@@ -70,7 +70,7 @@ def _cause(gave_up: GaveUp, reading: CauseReading | None, log_text: str) -> tupl
         # It still runs, or never ran: what the log says is a hint, not the cause.
         hint = f"; the log says: {reading.headline}" if reading else ""
         return gave_up.cause, gave_up.detail + hint
-    ended = _how(gave_up.exit)
+    ended = str(gave_up.exit or "ended")
     if reading and known:
         return known, reading.headline if known is not StartCause.CRASHED else f"{reading.headline} ({ended})"
     if gave_up.exit and gave_up.exit.rc in NOT_STARTED:
@@ -89,12 +89,6 @@ def _known(reading: CauseReading | None) -> StartCause | None:
         return StartCause(reading.cause.value)
     except ValueError:  # a hang or a failed collective, ended by the server itself
         return StartCause.CRASHED
-
-
-def _how(exit_: Exit | None) -> str:
-    if exit_ is None:
-        return "ended"
-    return f"was ended by signal {exit_.signal}" if exit_.signal is not None else f"ended with {exit_.rc}"
 
 
 def _code(exit_: Exit | None) -> int | None:

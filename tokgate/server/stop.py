@@ -18,7 +18,8 @@ from .link import Event, Link
 # On top of the rig's stop_timeout_s: what the supervisor itself may take for children and KILL, and the way.
 MARGIN_S = supervisor.CHILDREN_S + supervisor.KILLED_S + 15.0
 
-_WHY = {
+# The supervisor's reasons other than "asked".
+WHY_STOPPED = {
     "gate-gone": "the supervisor had stopped it because it thought the gate was gone",
     "heartbeat-missing": "the supervisor had stopped it because it heard nothing from the gate",
     "time-limit": "the supervisor had stopped it at server.time_limit_s",
@@ -35,21 +36,16 @@ def stop_server(
     does not answer: the record's note says so.
     """
     began = time.monotonic()
-    ended_before = link.exit
+    ended_alone = link.ended_alone
     report = link.stop(timeout_s=stop_timeout_s + MARGIN_S)
     notes = []
-    if ended_before is not None:
-        how = (
-            f"signal {ended_before.signal}"
-            if ended_before.signal is not None
-            else f"exit code {ended_before.rc}"
-        )
-        notes.append(f"the server had ended by itself ({how})")
+    if ended_alone is not None:
+        notes.append(f"before that, the server {ended_alone}")
     if report is None:
         notes.append("its supervisor was gone; what carried the mark was ended by a new one")
         report = _sweep(host, mark, supervisor_argv)
-    elif report["reason"] in _WHY:
-        notes.append(_WHY[report["reason"]])
+    elif report["reason"] in WHY_STOPPED:
+        notes.append(WHY_STOPPED[report["reason"]])
     survivors, trouble = _left(host, mark, report or {})
     if report is None:
         notes.append("that failed as well")

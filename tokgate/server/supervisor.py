@@ -49,8 +49,9 @@ CHILDREN_S = 6.0
 ABANDONED_S = 5.0
 # From KILL until a process that is still there counts as a survivor (a driver may hold it in state D).
 KILLED_S = 30.0
-# Looking at all of /proc may take no more than this share of one core: the server is being measured.
-LOOK_SHARE = 0.005
+# Looking at all of /proc may take no more than this share of one core: the server is being measured, and a
+# subreaper would find its own even without having looked.
+LOOK_SHARE = 0.001
 LOOK_S = 1.0
 SHELLS = ("sh", "dash", "bash", "ash", "busybox")
 

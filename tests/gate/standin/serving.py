@@ -98,7 +98,7 @@ def plan(serving: Serving, prompt: str, prompt_tokens: int, wanted: int) -> Answ
     while due[-1][1] < wanted:
         drafts = 0
         if serving.speculative:
-            drafts = 0 if fault.kind == "accept-nothing" else ACCEPTED[(seed + len(due)) % len(ACCEPTED)]
+            drafts = 0 if fault.kind == "accept-nothing" else ACCEPTED[len(due) % len(ACCEPTED)]
             histogram[drafts] += 1
         step = CYCLE_S if serving.speculative else STEP_S
         at += step * pace * (float(fault.argument) if fault.kind == "slow" else 1)
