@@ -1,0 +1,176 @@
+"""The box itself: what a reboot keeps and changes, which scenario is played, who squats on its GPUs.
+
+    python -m simbox.box up [--sim-state DIR] [--sim-scenario NAME ...]   before anything is measured
+    python -m simbox.box down [--sim-state DIR]                           ends stray processes, empties the ledger
+    python -m simbox.box scenarios                                        the list, each with its sentence
+
+The state folder is SIMBOX_STATE or, without it, /tmp/simbox-UID. A server or an
+nvidia-smi that finds no box there puts one up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simbox import ledger
+from simbox.scenario import FOLDER, Scenario, ScenarioError, known, load
+
+PACKAGE_PARENT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box that is up."""
+
+    state: Path
+    scenario: Scenario
+    boot_id: str
+
+
+def default_state() -> Path:
+    """Return SIMBOX_STATE or the folder used without it."""
+    # Not tempfile's folder: a server's environment is closed, and TMPDIR need not reach it.
+    return Path(os.environ.get("SIMBOX_STATE") or f"/tmp/simbox-{os.getuid()}")  # noqa: S108 - see above
+
+
+def up(state: Path, names: Sequence[str] = (), seed: int | None = None) -> Box:
+    """Put the box up, or find it up. `names` empty: the scenario it was put up with. ScenarioError."""
+    state.mkdir(parents=True, exist_ok=True)
+    with _locked(state):
+        before = _read(state)
+        first = before is None
+        names = tuple(names) or tuple((before or {}).get("scenarios", ()))
+        seed = seed if seed is not None else int((before or {}).get("seed", 0))
+        scenario = load(names, seed=seed)
+        if first or not (before or {}).get("scenarios"):
+            # By absolute path, so that a server in another folder finds the same file.
+            paths = [str(Path(n).resolve()) if "/" in n or n.endswith(".toml") else n for n in names]
+            _write(state, {**(before or {}), "scenarios": paths, "seed": seed})
+            _occupy(state, scenario)
+    boot = uuid.uuid5(uuid.NAMESPACE_OID, f"simbox/{scenario.knobs.boots}")
+    return Box(state, scenario, str(boot))
+
+
+def next_start(state: Path) -> int:
+    """Count one more server start; the first in this folder is 1, and taking the box down does not start over."""
+    with _locked(state):
+        file = state / "starts"
+        count = int(file.read_text(encoding="utf-8")) + 1 if file.exists() else 1
+        file.write_text(str(count), encoding="utf-8")
+        return count
+
+
+def down(state: Path) -> list[int]:
+    """End every process that the ledger knows, and forget the box. Returns the pids that were ended."""
+    ended = []
+    for pid, ticks in set(ledger.all_pids(state)):
+        if ledger.start_ticks(pid) == ticks:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+                ended.append(pid)
+    for file in (*(state / "holders").glob("*"), *(state / "telemetry").glob("*"), state / "box.json"):
+        file.unlink(missing_ok=True)
+    return ended
+
+
+def send_squatter(state: Path, *, gpu: int, mib: int, life_s: float, zombie: bool = False) -> None:
+    """Start somebody else's process on a GPU: detached, and with nothing of our environment."""
+    plain = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "TZ")}
+    command = [
+        sys.executable,
+        "-m",
+        "simbox.squatter",
+        str(state),
+        str(gpu),
+        str(mib),
+        str(life_s),
+        str(int(zombie)),
+    ]
+    # It comes back at once: the process that stays is its child, already adopted by PID 1.
+    subprocess.run(
+        command,
+        env=plain | {"PYTHONPATH": str(PACKAGE_PARENT)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def _occupy(state: Path, scenario: Scenario) -> None:
+    knobs = scenario.knobs
+    if knobs.leftover_gpu < 0:
+        return
+    if knobs.leftover_owner == "none":
+        holder = ledger.Holder(knobs.leftover_gpu, 0, 0, knobs.leftover_mib, "", ledger.NEVER)
+        ledger.claim(state, holder)
+    else:
+        send_squatter(
+            state,
+            gpu=knobs.leftover_gpu,
+            mib=knobs.leftover_mib,
+            life_s=knobs.stray_life_s,
+            zombie=knobs.leftover_owner == "zombie",
+        )
+
+
+@contextlib.contextmanager
+def _locked(state: Path) -> Iterator[None]:
+    with (state / "lock").open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _read(state: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads((state / "box.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _write(state: Path, content: object) -> None:
+    (state / "box.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m simbox.box")
+    parser.add_argument("do", choices=("up", "down", "scenarios"))
+    parser.add_argument("--sim-state", type=Path, default=default_state())
+    parser.add_argument("--sim-scenario", action="append", default=[])
+    parser.add_argument("--sim-seed", type=int)
+    asked = parser.parse_args()
+    if asked.do == "scenarios":
+        for name in known():
+            print(
+                f"{name:28} {tomllib.loads((FOLDER / f'{name}.toml').read_text(encoding='utf-8'))['title']}"
+            )
+    elif asked.do == "down":
+        print(f"ended: {down(asked.sim_state) or 'nobody'}")
+    else:
+        try:
+            box = up(asked.sim_state, asked.sim_scenario, asked.sim_seed)
+        except ScenarioError as error:
+            sys.exit(f"simbox: {error}")
+        print(
+            f"SIMULATED box up in {box.state}, boot id {box.boot_id}, scenarios: {', '.join(box.scenario.names) or 'none'}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""The processes below main: one scheduler per rank, and the detokenizer.
+
+They are started by multiprocessing's spawn, as SGLang's are: a real exec with main's environment of that moment,
+then the real setproctitle, which wipes /proc/PID/environ unless SPT_NOENV=1. What NCCL makes of the variables is
+read from the environment of that exec. They die with main (PDEATHSIG), but for the one a scenario lets go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from simbox import acceptance, allreduce, ledger, nccl_log
+from simbox.heat import heat
+from simbox.knobs import Knobs
+from simbox.server_log import ServerLog
+from simbox.smi_gpu import RESERVED_MIB
+
+_PR_SET_PDEATHSIG = 1
+# What engine.py puts into os.environ before it starts the schedulers: there to be seen in each child's exec
+# environment, and not in main's own.
+OVERWRITTEN = {"CUDA_DEVICE_MAX_CONNECTIONS": "8", "CUDA_MODULE_LOADING": "AUTO", "TRTLLM_ENABLE_PDL": "1"}
+TICK_S = 0.25
+# The model's share of each GPU's memory, the context's own, and what the draft takes.
+WEIGHTS_SHARE = 0.76
+CONTEXT_MIB = 620
+DRAFT_MIB = 1450
+MIB_PER_TOKEN = 0.0343
+
+
+@dataclass(frozen=True)
+class RankPlan:
+    """What one scheduler is told."""
+
+    rank: int
+    ranks: int
+    gpu: int
+    state: Path
+    knobs: Knobs
+    version: str
+    model_path: str
+    speculative: bool
+    graph_sizes: tuple[int, ...]  # empty: no CUDA graphs
+    verify_graph: bool
+    draft_tokens: int
+    mem_fraction: float
+
+
+@dataclass(frozen=True)
+class RankReady:
+    """What it answers once it is up."""
+
+    rank: int
+    pid: int
+    extra_us: float  # what its all-reduce costs above the tuned one
+    nccl: dict[str, str]  # NCCL_* in its exec environment
+    pin: acceptance.Pin | None
+    tokens: int  # room in its KV cache
+    kernel: str  # of its all-reduce; "" on one rank alone
+    timings: dict[str, float]
+
+
+def die_with_parent() -> None:
+    """Ask the kernel for SIGKILL when the process that started us is gone."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def exec_environment() -> dict[str, str]:
+    """Read the environment this process was started with. Only before setproctitle."""
+    pairs = Path("/proc/self/environ").read_bytes().split(b"\0")
+    return dict(p.decode(errors="replace").split("=", 1) for p in pairs if b"=" in p)
+
+
+def _title(words: str) -> None:
+    # SGLang's children set these once more. setproctitle wipes what lies in one piece before the first variable that
+    # was set anew: so everything inherited goes, and what main had added stays readable, as seen on real servers.
+    os.environ.update(OVERWRITTEN)
+    import setproctitle  # noqa: PLC0415 - importing it already moves the environment
+
+    setproctitle.setproctitle(words)
+
+
+def run_detokenizer(pipe: Connection) -> None:
+    """Be `sglang::detokenizer`: there to be seen, ended by main."""
+    die_with_parent()
+    _title("sglang::detokenizer")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(EOFError, OSError):
+        pipe.recv()
+
+
+def run_rank(plan: RankPlan, pipe: Connection, load: Any) -> None:
+    """Be one scheduler. `load`: shared array of busy, hanging, seconds of load."""
+    environment = exec_environment()
+    leaking = plan.rank == plan.knobs.leak_rank
+    if leaking:
+        os.setsid()
+    else:
+        die_with_parent()
+    _title("sglang::scheduler" + (f"_TP{plan.rank}" if plan.ranks > 1 else ""))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _set_late(plan)
+    log = ServerLog(plan.version, f" TP{plan.rank}" if plan.ranks > 1 else "")
+    try:
+        ready = _start(plan, environment, log)
+    except (allreduce.NcclRefusesError, MemoryError) as error:
+        _fail(log, error)
+        pipe.send(None)
+        sys.exit(3)
+    pipe.send(ready)
+    _live(plan, pipe, load, leaking=leaking)
+
+
+def _set_late(plan: RankPlan) -> None:
+    # Too late for NCCL's reading here, and never seen in /proc/PID/environ.
+    for name in plan.knobs.nccl_late:
+        if acts_on(plan.knobs, plan.rank):
+            os.environ[name] = allreduce.COSTS.get(name, ("1", 0.0))[0]
+
+
+def acts_on(knobs: Knobs, rank: int) -> bool:
+    """Say whether the faults of NCCL variables concern this rank."""
+    return not knobs.nccl_ranks or rank in knobs.nccl_ranks
+
+
+def _start(plan: RankPlan, environment: dict[str, str], log: ServerLog) -> RankReady:
+    knobs, start = plan.knobs, time.monotonic()
+    total = knobs.gpu_mib - RESERVED_MIB
+    free = total - sum(h.mib for h in ledger.held(plan.state) if h.holder.gpu == plan.gpu)
+    log.line("Init torch distributed begin.")
+    view = allreduce.understand(environment)
+    messages = [7168 * 2 * max(1, plan.draft_tokens), 4] if plan.ranks > 1 else []
+    if plan.ranks > 1:
+        for text in nccl_log.lines(
+            view, environment, rank=plan.rank, ranks=plan.ranks, pid=os.getpid(), messages=messages
+        ):
+            log.bare(text)
+    log.line(f"Init torch distributed ends. elapsed={time.monotonic() - start:.2f} s, mem usage=0.61 GB")
+    _hold(plan, CONTEXT_MIB)
+    weights = round(plan.knobs.gpu_mib * WEIGHTS_SHARE)
+    log.line(f"Load weight begin. avail mem={free / 1024:.2f} GB")
+    begun = time.monotonic()
+    time.sleep(knobs.start_s * 0.4)
+    if free < CONTEXT_MIB + weights:
+        raise MemoryError(
+            f"CUDA out of memory. Tried to allocate {weights / 1024:.2f} GiB. GPU {plan.gpu} has a total capacity of"
+            f" {total / 1024:.2f} GiB of which {free / 1024:.2f} GiB is free."
+        )
+    _hold(plan, CONTEXT_MIB + weights)
+    load_s = time.monotonic() - begun
+    avail = free - CONTEXT_MIB - weights
+    log.line(
+        f"Load weight end. elapsed={load_s:.2f} s, type=KimiK25ForConditionalGeneration, "
+        f"avail mem={avail / 1024:.2f} GB, mem usage={weights / 1024:.2f} GB."
+    )
+    if plan.speculative:
+        avail -= DRAFT_MIB
+        log.line(
+            f"Load weight end. elapsed=0.03 s, type=LlamaForCausalLMEagle3, avail mem={avail / 1024:.2f} GB, "
+            f"mem usage={DRAFT_MIB / 1024:.2f} GB."
+        )
+    kv = round(avail - total * (1 - plan.mem_fraction))
+    if kv <= 0:
+        raise MemoryError("Not enough memory. Please try to increase --mem-fraction-static.")
+    tokens = int(kv / MIB_PER_TOKEN)
+    log.line(f"KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens}, KV size: {kv / 1024:.2f} GB")
+    log.line(f"Memory pool end. avail mem={(avail - kv) / 1024:.2f} GB")
+    _hold(plan, free - avail + kv)
+    graphs = _capture(plan, log, (avail - kv) / 1024)
+    timings = {"load_weight": load_s, "kv_cache_allocation": 0.02, "scheduler_e2e": time.monotonic() - start}
+    return RankReady(
+        rank=plan.rank,
+        pid=os.getpid(),
+        extra_us=view.extra_us if plan.ranks > 1 else 0.0,
+        nccl={k: v for k, v in environment.items() if k.startswith("NCCL_")},
+        pin=acceptance.pin(environment),
+        tokens=tokens,
+        kernel=f"ncclDevKernel_AllReduce_Sum_bf16_{view.algo.upper()}_{view.proto.upper()}"
+        if plan.ranks > 1
+        else "",
+        timings=timings | graphs,
+    )
+
+
+def _capture(plan: RankPlan, log: ServerLog, avail: float) -> dict[str, float]:
+    if not plan.graph_sizes:
+        return {}
+    seconds = plan.knobs.start_s * 0.2
+    what = [("decode", 1)]
+    if plan.speculative:
+        what = [("target verify", plan.draft_tokens)] if plan.verify_graph else []
+        what += [("draft decode", 1), ("draft extend", plan.draft_tokens)]
+    for name, tokens in what:
+        log.capture(name, tokens, plan.graph_sizes, avail, seconds)
+    time.sleep(seconds)
+    return {name.replace(" ", "_"): seconds for name, _ in what}
+
+
+def _hold(plan: RankPlan, mib: int) -> None:
+    never = plan.knobs.memory_never_gpu == plan.gpu
+    back = ledger.NEVER if never else plan.knobs.memory_return_s + TICK_S
+    name = "sglang::scheduler" + (f"_TP{plan.rank}" if plan.ranks > 1 else "")
+    holder = ledger.Holder(plan.gpu, os.getpid(), ledger.start_ticks(os.getpid()), mib, name, back)
+    ledger.claim(plan.state, holder)
+
+
+def _live(plan: RankPlan, pipe: Connection, load: Any, *, leaking: bool) -> None:
+    end = time.monotonic() + plan.knobs.stray_life_s
+    told = None
+    while True:
+        try:
+            if pipe.poll(TICK_S) and pipe.recv() == "stop" and not leaking:
+                return
+        except (EOFError, OSError):
+            if not leaking or time.monotonic() > end or not plan.state.exists():
+                return
+            time.sleep(TICK_S)
+        now = heat(plan.knobs, busy=bool(load[0]), hanging=bool(load[1]), loaded_s=load[2])
+        if now != told or load[0] or load[1]:
+            ledger.tell_heat(plan.state, plan.gpu, now)
+            told = now
+        ledger.touch(plan.state, plan.gpu, os.getpid())
+
+
+def _fail(log: ServerLog, error: Exception) -> None:
+    if isinstance(error, allreduce.NcclRefusesError):
+        log.bare(f"NCCL WARN {error}")
+        words = "torch.distributed.DistBackendError: NCCL error: invalid argument (run with NCCL_DEBUG=WARN for details)"
+    else:
+        words = ("torch.OutOfMemoryError: " if "CUDA" in str(error) else "RuntimeError: ") + str(error)
+    log.line(f"Scheduler hit an exception: Traceback (most recent call last):\n  (simulated)\n{words}\n")

@@ -1,0 +1,1 @@
+"""A stand-in for SGLang's tree on a simulated box: nothing of it ever runs."""

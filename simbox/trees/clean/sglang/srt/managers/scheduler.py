@@ -1,0 +1,5 @@
+"""The file that debugging patches."""
+
+
+def run_batch() -> None:
+    """Run one batch."""

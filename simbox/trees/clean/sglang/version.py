@@ -1,0 +1,3 @@
+"""The version that this tree claims."""
+
+__version__ = "0.5.23"

@@ -1,0 +1,70 @@
+"""The model gives the incident's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from simbox.allreduce import COSTS, understand
+from simbox.knobs import Knobs
+from simbox.model import Rates, Shape, decode_step, prefill_step, speculative_step
+from simbox.scenario import load
+
+TUNED = {name: value for name, (value, _) in COSTS.items()}
+PLAIN = Shape(draft_steps=0, draft_tokens=0, graph_max_batch=256, verify_graph=True)
+TWO_STEPS = Shape(draft_steps=2, draft_tokens=3, graph_max_batch=48, verify_graph=True)
+NO_GRAPH = Shape(draft_steps=2, draft_tokens=3, graph_max_batch=48, verify_graph=False)
+ACCEPT_LENGTH = 1.85
+
+
+def rates(environment: dict[str, str], *, ranks: int = 8) -> Rates:
+    return Rates(kernels=1.0, ranks=[(1.0, understand(environment).extra_us)] * ranks, mode=1.0)
+
+
+def plain_tok_s(environment: dict[str, str], knobs: Knobs | None = None) -> float:
+    return 1000 / decode_step(knobs or Knobs(), PLAIN, rates(environment), 1).ms
+
+
+def test_tuned_untuned_and_the_later_tree() -> None:
+    assert plain_tok_s(TUNED) == pytest.approx(88.8, abs=0.05)
+    assert plain_tok_s({}) == pytest.approx(63.0, abs=0.1)
+    assert plain_tok_s(TUNED, load(["patched-tree"]).knobs) == pytest.approx(82.2, abs=0.05)
+
+
+def test_a_cycle_with_and_without_a_graph() -> None:
+    good = speculative_step(Knobs(), TWO_STEPS, rates(TUNED), 1)
+    assert good.phases["verify"] == pytest.approx(19.0, abs=0.01)
+    assert 1000 * ACCEPT_LENGTH / good.ms == pytest.approx(94.0, abs=0.1)
+    bad = speculative_step(Knobs(), NO_GRAPH, rates(TUNED), 1)
+    assert 29.0 <= bad.phases["verify"] <= 30.6
+    assert bad.phases["verify"] / bad.ms == pytest.approx(0.969, abs=0.001)
+    assert 59.0 <= 1000 * ACCEPT_LENGTH / bad.ms <= 61.0
+    assert (good.graph, bad.graph) == (True, False)
+
+
+def test_all_wait_for_the_slowest_rank_and_the_slowest_link() -> None:
+    one_slow = Rates(kernels=1.0, ranks=[(1.0, 0.0)] * 7 + [(1.25, 0.0)], mode=1.0)
+    one_untuned = Rates(kernels=1.0, ranks=[(1.0, 0.0)] * 7 + [(1.0, 37.8)], mode=1.0)
+    tuned = decode_step(Knobs(), PLAIN, rates(TUNED), 1).ms
+    assert decode_step(Knobs(), PLAIN, one_slow, 1).ms == pytest.approx(tuned + 0.25 * 8.437)
+    assert decode_step(Knobs(), PLAIN, one_untuned, 1).ms == pytest.approx(1000 / 63.0, rel=0.001)
+
+
+def test_one_rank_alone_needs_no_all_reduce() -> None:
+    assert decode_step(Knobs(), PLAIN, rates({}, ranks=1), 1).ms == pytest.approx(8.437 + 0.14)
+
+
+def test_a_batch_takes_longer_and_yields_more() -> None:
+    steps = [decode_step(Knobs(), PLAIN, rates(TUNED), batch).ms for batch in (1, 8, 64)]
+    assert steps == sorted(steps)
+    assert 8 / steps[1] > 1 / steps[0]
+
+
+def test_a_batch_beyond_the_captured_sizes_runs_without_a_graph() -> None:
+    assert not decode_step(Knobs(), PLAIN, rates(TUNED), 257).graph
+    assert decode_step(Knobs(), PLAIN, rates(TUNED), 256).graph
+
+
+def test_prefill_grows_with_its_tokens() -> None:
+    short, long = (prefill_step(Knobs(), rates(TUNED), n).ms for n in (1, 1001))
+    assert short == 35.0
+    assert long == pytest.approx(95.0)
