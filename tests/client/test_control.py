@@ -85,6 +85,15 @@ def test_server_info_under_its_old_name() -> None:
         plain.server_info()
 
 
+@pytest.mark.parametrize(
+    ("info", "why"),
+    [('{"a":' * 200 + "1" + "}" * 200, "nested more than"), (r'{"version": "\ud800"}', "half a character")],
+)
+def test_server_info_that_no_record_can_hold(info: str, why: str) -> None:
+    with control(always(200, info)) as plain, pytest.raises(BenchFault, match=why):
+        plain.server_info()
+
+
 def test_metrics_where_they_are_mounted() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/metrics":

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tokgate.parsers.foreign_json import count, ids, load_json, number, shown, unread
+from tokgate.parsers.foreign_json import count, ids, load_json, number, shown, unread, why_not_kept
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "9" * 5000, "nul", '{"a":}', "\x00"])
@@ -55,3 +55,16 @@ def test_long_and_odd_values_are_shown_short() -> None:
     assert len(shown("x" * 10_000)) == 500
     assert shown({"a": [1]}) == '{"a": [1]}'
     assert shown(object()) == "object"
+
+
+def test_what_a_record_can_hold() -> None:
+    assert why_not_kept({"a": [{"b": None}], "c": "é"}) is None
+    assert why_not_kept(3) is None
+
+
+def test_what_a_record_cannot_hold() -> None:
+    deep: object = 1
+    for _ in range(900):
+        deep = [deep]
+    assert "deep" in (why_not_kept({"a": deep}) or "")
+    assert "half a character" in (why_not_kept([{"\ud800": 1}]) or "")

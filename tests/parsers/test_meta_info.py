@@ -92,3 +92,20 @@ def test_the_golden_names_are_whole() -> None:
     raw = tomllib.loads((files("tokgate.parsers") / "names" / "meta_info.toml").read_text("utf-8"))
     assert sorted(raw["other"]["keys"]) == raw["other"]["keys"]
     assert not set(raw["other"]["keys"]) & {k for keys in golden.fields.values() for k in keys}
+
+
+def test_the_histogram_that_two_dialects_share_does_not_hide_the_older_counts() -> None:
+    counters = read_meta_info(
+        {
+            "completion_tokens": 12,
+            "spec_verify_ct": 5,
+            "spec_accept_token_num": 6,
+            "spec_draft_token_num": 10,
+            "spec_accept_histogram": [1, 2, 2],
+        }
+    )
+    assert counters.dialect == "0.5.9"
+    assert counters.spec is not None
+    assert counters.spec.num_correct_drafts == 6
+    assert counters.spec.num_proposed_drafts == 10
+    assert counters.spec.correct_drafts_histogram == (1, 2, 2)

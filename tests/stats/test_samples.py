@@ -192,3 +192,27 @@ def test_no_generations_have_no_total() -> None:
 def test_two_starts_are_not_one() -> None:
     with pytest.raises(ValueError, match="more than one barrier start"):
         batch_samples([make_generation(batch=0), make_generation(batch=1)])
+
+
+def test_what_no_server_can_do_is_no_measurement() -> None:
+    """Its sums would overflow, and cost the whole report."""
+    boasting = make_generation(
+        tokens=32,
+        counters=told(
+            completion_tokens=32,
+            decode_throughput=1e308,
+            spec=SpecCounters(verify_ct=None, accept_length=1e308),
+        ),
+    )
+    found = by_metric(boasting)
+
+    assert found["decode_tok_s"].source.startswith("client")
+    assert found["accept_length"].value is None
+    assert "1e+308" in (found["accept_length"].why or "")
+
+
+def test_a_rate_that_the_client_could_not_see_says_so() -> None:
+    burst = make_generation(tokens=32)
+    burst = burst.model_copy(update={"chunk_ns": (burst.end_ns,) * 32})
+
+    assert "stands alone" in by_metric(burst)["decode_tok_s"].warnings[0]

@@ -12,7 +12,7 @@ from typing import Any, Self
 import httpx
 
 from tokgate.errors import BenchFault, ServerLost
-from tokgate.parsers.foreign_json import ids, load_json, shown
+from tokgate.parsers.foreign_json import ids, load_json, shown, why_not_kept
 from tokgate.parsers.meta_info import read_meta_info
 from tokgate.records import ServerCounters
 
@@ -107,6 +107,8 @@ class Control:
         info = self._json("GET", path, reply)
         if not isinstance(info, dict):
             raise self._fault("GET", path, f"not an object: {reply.excerpt}")
+        if (why := why_not_kept(info)) is not None:
+            raise self._fault("GET", path, f"{why}: {reply.excerpt}")
         return info
 
     def metrics_text(self) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 
 from tokgate.records import Unread
 
 SHOWN = 500  # characters of a foreign text that a record keeps
+DEPTH = 50  # levels of a foreign object that we keep: every later walk and writer must get through it
 WHOLE = 2**53  # counts beyond this are no counts, and JSON writers elsewhere would round them
 
 
@@ -19,6 +21,27 @@ def load_json(text: str) -> tuple[object, str | None]:
         return None, str(error)
     except RecursionError:
         return None, "nested too deeply"
+
+
+def why_not_kept(value: object) -> str | None:
+    """Return why a JSON value cannot be part of a record: records are walked, and written as UTF-8; else None."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > DEPTH:
+            return f"nested more than {DEPTH} deep"
+        level = [inner for outer in level for inner in _inside(outer)]
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "half a character (a lone surrogate) in it"
+    return None
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def shown(value: object, limit: int = SHOWN) -> str:

@@ -132,8 +132,11 @@ class _Reader:
 
     def _dialect(self) -> SpecDialect | None:
         dialects = self._golden.dialects
-        by_counts = next((d for d in dialects if any(key in self._body for key in d.spec_keys)), None)
-        return by_counts or next((d for d in dialects if d.mark is not None and d.mark in self._body), None)
+        # By most keys, since 0.5.9 and 0.5.11 share the histogram's; the newest of equals, since it repeats older names.
+        by_counts = max(dialects, key=lambda d: sum(key in self._body for key in d.spec_keys))
+        if any(key in self._body for key in by_counts.spec_keys):
+            return by_counts
+        return next((d for d in dialects if d.mark is not None and d.mark in self._body), None)
 
     def _field(self, field: str) -> float | None:
         key = next((key for key in self._golden.fields[field] if key in self._body), None)

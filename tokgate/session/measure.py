@@ -11,7 +11,7 @@ from typing import Protocol
 from tokgate.client.control import Control
 from tokgate.client.interpret import interpret
 from tokgate.client.prompts import payload, prompt
-from tokgate.client.stream import RawResponse, Request, Target, run_batch
+from tokgate.client.stream import RESPONSE_LIMIT, RawResponse, Request, Target, run_batch
 from tokgate.errors import BenchFault
 from tokgate.records import ClientLoad, Generation, Launch, Liveness
 from tokgate.rig.models import Rig, WorkloadSpec
@@ -20,6 +20,14 @@ from .plan import LOSSLESS, Batch, batches_of, workloads_of
 from .run_folder import RunFolder
 
 NEWS_S = 1.0
+
+
+def _response_limit(tokens: int) -> int:
+    """Bytes a response may have: /generate repeats everything said so far in every event, about 10 bytes a token.
+
+    A server started with --incremental-streaming-output needs none of this.
+    """
+    return max(RESPONSE_LIMIT, 10 * tokens * tokens + 2048 * tokens)
 
 
 class MeasuredServer(Protocol):
@@ -131,7 +139,11 @@ class Measurement:
             self.faults.append(f"before {workload.name} batch {batch.number}: {fault.found}")
             return
         outcome = run_batch(
-            self._server.target, requests, timeout_s=workload.timeout_s, should_stop=self._server.why_gone
+            self._server.target,
+            requests,
+            timeout_s=workload.timeout_s,
+            response_limit=_response_limit(workload.output_tokens),
+            should_stop=self._server.why_gone,
         )
         generations = tuple(
             self._keep(raw, workload, batch, index, slot)

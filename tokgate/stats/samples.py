@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from tokgate.records import Generation, Sample, ServerCounters
 
 TOLERANCE = 0.02  # client and server may differ by this much in decode tok/s before a warning is due
+# No unit used here makes a measurement that large; sums of what a server may claim (1e308) overflow.
+LARGEST = 1e12
 
 UNITS = {
     "decode_tok_s": "tok/s",
@@ -87,8 +88,8 @@ def batch_samples(generations: Sequence[Generation]) -> tuple[Sample, ...]:
 
 def _decode(generation: Generation) -> Reading:
     told = generation.counters.decode_throughput if generation.counters is not None else None
-    if told is not None and math.isfinite(told) and told > 0:
-        return (told, "meta_info.decode_throughput", None)
+    if told is not None and (reading := _positive(told, "meta_info.decode_throughput"))[0] is not None:
+        return reading
     return _client_decode(generation)
 
 
@@ -147,7 +148,7 @@ def _cycle(generation: Generation) -> Reading:
         return (None, source, f"spec_verify_ct is {spec.verify_ct}")
     if seconds is None or seconds <= 0:
         return (None, source, "no decode time is known")
-    return (seconds * 1e3 / spec.verify_ct, source, None)
+    return _positive(seconds * 1e3 / spec.verify_ct, source)
 
 
 def _decode_seconds(generation: Generation) -> tuple[float | None, str]:
@@ -183,9 +184,11 @@ def _accept_length(counters: ServerCounters) -> Reading:
 
 def _cross_check(readings: dict[str, Reading]) -> tuple[str, ...]:
     told, told_source, _ = readings["decode_tok_s"]
-    seen, seen_source, _ = readings["client_decode_tok_s"]
-    if told is None or seen is None or told_source == seen_source:
+    seen, seen_source, why_not = readings["client_decode_tok_s"]
+    if told is None or told_source == seen_source:
         return ()
+    if seen is None:
+        return (f"the server's word stands alone, the client could not see the rate: {why_not}",)
     if abs(seen / told - 1) <= TOLERANCE:
         return ()
     return (
@@ -213,7 +216,7 @@ def _per_second(tokens: int, seconds: float, source: str) -> Reading:
 
 def _positive(value: float, source: str) -> Reading:
     """Refuse what cannot be a measurement, so that no later room has to take a logarithm of 0."""
-    if math.isfinite(value) and value > 0:
+    if 0 < value <= LARGEST:
         return (value, source, None)
     return (None, source, f"the value would be {value}")
 

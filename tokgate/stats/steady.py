@@ -5,8 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from scipy import stats
-
 from tokgate.records.record import Record
 
 NEEDED_FOR_TREND = 5  # four values in perfect order have p = 0.083
@@ -53,6 +51,9 @@ def steadiness_of(values: Sequence[float]) -> Steadiness:
     elif min(values) == max(values):
         trend, trend_p = 0.0, 1.0  # Kendall's tau of a constant is undefined; a constant has no trend
     else:
+        # Here and not above: it takes most of a second, for which no usage error should wait.
+        from scipy import stats  # noqa: PLC0415
+
         order = list(range(n))
         trend = float(stats.theilslopes(list(values), order).slope) * (n - 1) / median
         trend_p = float(stats.kendalltau(order, list(values)).pvalue)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tokgate.records import Generation, LaunchEvidence, Outcome, Verdict
 from tokgate.records.record import Record
@@ -14,6 +15,10 @@ from .environment import unproven
 from .series import Series, series_of
 from .shortfall import Shortfall
 from .slate import unclean
+
+# Load and network make the two differ by a few per cent. A server that tells half as much again as ever arrived
+# here counts something else than we do, or we measured something else than it.
+DISBELIEF = 1.5
 
 
 class Established(Record):
@@ -44,8 +49,9 @@ def establish(
     Asked of the launch: it has a server and no start failure, it met no bench fault, its slate
     was clean, its environment is proven, it was alive and answered after the last generation.
     Asked of the workload: not one generation failed, at least `at_least` good ones besides the
-    warm-up, counters that do not contradict each other, as many tokens as asked for, and (with
-    `decode`) a decode rate for every one. `also` are shortfalls that the caller knows of.
+    warm-up, counters that do not contradict each other, as many tokens as asked for, a decode rate
+    that the client can believe, and (with `decode`) one for every generation. `also` are shortfalls
+    that the caller knows of.
     """
     mine = tuple(g for g in launch.generations if g.workload == workload)
     good = tuple(
@@ -64,6 +70,7 @@ def establish(
                 do="ask for at least two tokens, and stream; see the raw bodies",
             )
         )
+    shortfalls += _flattering(series)
     raw = (f"launches/{launch.launch.id}/generations.jsonl",)
     if shortfalls:
         return invalid(check, shortfalls, launch=launch, workload=workload, n=len(good), raw=raw)
@@ -130,6 +137,19 @@ def invalid(
         do=first.do,
         raw=raw,
     )
+
+
+def _flattering(series: Mapping[str, Series]) -> Iterable[Shortfall]:
+    """Yield a shortfall where the server tells far more tokens a second than arrived."""
+    if "decode_tok_s" not in series or "client_decode_tok_s" not in series:
+        return
+    told, seen = (statistics.median(series[name].values) for name in ("decode_tok_s", "client_decode_tok_s"))
+    if told > DISBELIEF * seen:
+        yield Shortfall(
+            what=f"the server says {told:.4g} tok/s, the client saw {seen:.4g}: one of them measures something else",
+            do="compare arrivals with the counters in generations.jsonl; look for a slow tunnel, a proxy or load on "
+            "this machine, else report the counters as a fault of this SGLang version",
+        )
 
 
 def _of_launch(launch: LaunchEvidence) -> Iterable[Shortfall]:
