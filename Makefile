@@ -5,7 +5,7 @@
 #   make test-all          the rest too
 #   make lint              ruff and mypy
 #
-# make itself always exits 2 when a recipe fails; the gate's own exit code is printed as the last line.
+# make itself always exits 2 when a recipe fails; the gate's own exit code is printed just before that.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -47,7 +47,10 @@ sglang-cpu:
 
 gate:
 	@$(MAKE) -j2 venv $(BUILT_FOR_RIG)
-	@rc=0; $(VENV) -m pytest perf_tests -m eagle3 --rig $(RIG) || rc=$$?; echo "gate exit code $$rc"; exit $$rc
+	@rc=0; $(VENV) -m pytest perf_tests -m eagle3 --rig $(RIG) || rc=$$?; \
+	words=(pass 'unclassified failure' interrupted 'internal error' 'usage error' 'nothing selected'); \
+	words[10]=inconclusive; words[11]=invalid; words[12]=no-baseline; words[13]=regressed; \
+	echo "gate exit code $$rc: $${words[$$rc]:-ended by a signal}"; exit $$rc
 
 ready-for-tests:
 	@$(MAKE) system-packages

@@ -27,6 +27,7 @@ description = "a stand-in for SGLang that costs no GPU"
 simulated = true
 
 [host]
+python = "{python}"
 work_dir = "{root}/work"
 command_timeout_s = 60
 
@@ -146,7 +147,7 @@ class Checkout:
         self.stamps = root / "stamps"
         self.pace = root / "pace"
         for folder in ("perf_tests", "fixtures"):
-            shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / folder, root / folder)
         for file in ("conftest.py", "pyproject.toml"):
             shutil.copy(ROOT / file, root / file)
         for folder in ("rigs", "model", "draft", "tests"):
@@ -210,7 +211,7 @@ class Checkout:
 
     def _start(self, command: str, *arguments: str) -> Program:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-        environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "200"}
         return self.machine.start(
             [str(Path(sys.executable).with_name(command)), *arguments],
             cwd=self.root,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,32 @@ def test_a_corrupt_neighbour_is_told(tmp_path: Path) -> None:
 def test_a_rig_name_leads_nowhere_else(rig: str) -> None:
     with pytest.raises(BaselineError, match="no name of a rig"):
         baseline_path(Path("/nowhere"), rig, IDENTITY)
+
+
+def test_another_rigs_file_is_refused(tmp_path: Path) -> None:
+    """Its name would lead out of this rig's folder."""
+    path = save(tmp_path, make_baseline())
+    copied = tmp_path / "baselines" / "large" / path.name
+    copied.parent.mkdir()
+    copied.write_text(path.read_text())
+
+    with pytest.raises(BaselineError, match="belongs to rig 'small'"):
+        load(copied)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+    path.unlink()
+    os.mkfifo(path)
+
+    with pytest.raises(BaselineError, match="no regular file"):
+        load(path)
+
+
+@pytest.mark.parametrize("value", [1e308, 5e-324])
+def test_a_value_that_nothing_can_be_compared_with(tmp_path: Path, value: float) -> None:
+    path = save(tmp_path, make_baseline())
+    path.write_text(path.read_text().replace("44.5", repr(value)))
+
+    with pytest.raises(BaselineError, match=r"launches\.0\.samples"):
+        load(path)

@@ -24,7 +24,8 @@ SCHEMA = 1
 HASH_DIGITS = 12
 LARGEST_FILE = 64 * 2**20  # a thousand launches fit ten times over; more is not one of ours
 
-Value = Annotated[FiniteFloat, Field(gt=0)]
+# No measurement is that small or large, and beyond them sums and ratios of values are no numbers any more.
+Value = Annotated[FiniteFloat, Field(ge=1e-12, le=1e12)]
 Start = Annotated[tuple[Value, ...], Field(min_length=1)]  # the generations of one barrier start
 
 
@@ -160,6 +161,8 @@ def load(path: Path) -> BaselineFile:
     tried = f"read the baseline {path}"
     restore = f"restore it (git checkout -- {path}), or store it anew: tokgate baseline update RUN --why …"
     try:
+        if not path.is_file() and path.exists():  # reading a pipe would wait for a writer
+            raise BaselineError(tried=tried, found="no regular file", do=restore)
         if path.stat().st_size > LARGEST_FILE:
             raise BaselineError(tried=tried, found=f"{path.stat().st_size} bytes", do=restore)
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -187,6 +190,12 @@ def load(path: Path) -> BaselineFile:
         raise BaselineError(
             tried=tried,
             found=f"its identity belongs into {baseline.identity_hash[:HASH_DIGITS]}.json: renamed or copied",
+            do=restore,
+        )
+    if path.parent.name != baseline.rig:
+        raise BaselineError(
+            tried=tried,
+            found=f"it belongs to rig {baseline.rig!r}: copied from another rig's folder, or edited by hand",
             do=restore,
         )
     return baseline
