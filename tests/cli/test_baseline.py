@@ -121,8 +121,14 @@ def test_a_reason_is_demanded(checkout: Checkout) -> None:
 
 def test_a_doubt_about_the_run_is_told(checkout: Checkout) -> None:
     falling = (100.0, 98.0, 96.0, 94.0, 92.0, 90.0)
-    stored = checkout.tokgate("update", checkout.run("first", controls(falling)[0]), "--why", "first")
+    run = checkout.run("first", controls(falling)[0])
 
+    refused = checkout.tokgate("update", run, "--why", "first")
+    assert refused.exit_code == 4
+    assert "still moving" in refused.stderr
+    assert "--despite-doubts" in refused.stderr
+
+    stored = checkout.tokgate("update", run, "--why", "first", "--despite-doubts")
     assert stored.exit_code == 0
     assert "doubt: decode 95.0 tok/s on 01-baseline: still moving" in stored.output
 

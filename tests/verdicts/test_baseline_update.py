@@ -125,10 +125,20 @@ def test_a_fault_of_another_arm_does_not_matter() -> None:
 
 def test_an_unsteady_run_may_be_stored_with_its_doubt() -> None:
     falling = (100.0, 98.0, 96.0, 94.0, 92.0, 90.0)
-    (draft,) = drawn(make_run(controls(falling)[0]))
+    run = make_run(controls(falling)[0])
 
+    with pytest.raises(BaselineError, match=r"still moving(.|\n)*--despite-doubts"):
+        drawn(run)
+    (draft,) = drawn(run, despite_doubts=True)
     assert len(draft.doubts) == 1
     assert "still moving" in draft.doubts[0]
+
+
+def test_controls_that_drifted_are_a_doubt() -> None:
+    slower = tuple(value * 0.6 for value in STEADY)
+
+    with pytest.raises(BaselineError, match=r"drift(.|\n)*--despite-doubts"):
+        drawn(make_run(*controls(STEADY, slower)))
 
 
 def test_an_arm_the_run_lacks_is_named() -> None:
@@ -151,7 +161,7 @@ def test_every_value_of_a_start_is_kept() -> None:
     )
     generations = series((50.0, 51.0, 52.0, 53.0), workload="pair", concurrency=2)
     launch = controls()[0].model_copy(update={"generations": generations})
-    (draft,) = drafts(rig, make_run(launch), Shelf(), provenance=PROVENANCE)
+    (draft,) = drafts(rig, make_run(launch), Shelf(), provenance=PROVENANCE, despite_doubts=True)
 
     assert draft.new.by_start("decode_tok_s")[0] == (50.0, 50.0)
     assert len(draft.new.by_start("total_tok_s")) == 4

@@ -45,9 +45,12 @@ def baseline() -> None:
 @click.option(
     "--append", is_flag=True, help="Add the run's launches to those stored, rather than replace them."
 )
+@click.option("--despite-doubts", is_flag=True, help="Store a run that drifted or was unsteady all the same.")
 @click.option("--who", default=getpass.getuser, help="Who decides this; your login name by default.")
 @pass_root
-def update(root: Path, *, run: Path, why: str, arm: str | None, append: bool, who: str) -> None:
+def update(
+    root: Path, *, run: Path, why: str, arm: str | None, append: bool, despite_doubts: bool, who: str
+) -> None:
     """Store what RUN (a folder below reports/) measured; refused when the run is invalid."""
     if not why.strip():
         raise BaselineError(
@@ -70,6 +73,7 @@ def update(root: Path, *, run: Path, why: str, arm: str | None, append: bool, wh
         provenance=provenance,
         arm=arm,
         append=append,
+        despite_doubts=despite_doubts,
     )
     # All of them are drawn up before the first is written: a refusal leaves nothing half done.
     for draft in found:

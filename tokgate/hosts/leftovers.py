@@ -41,7 +41,8 @@ def judge_processes(
             Finding(
                 severity="unclean",
                 what=f"{len(members)} processes of the run {mark} are still there: {_list(members)}",
-                do=f"end them by hand: kill -KILL {' '.join(str(p.pid) for p in members)}",
+                do="if that run is still going on, wait for it; if it is over, end them by hand: "
+                f"kill -KILL {' '.join(str(p.pid) for p in members)}",
             )
         )
     if holder is not None and not holder.ours:

@@ -20,6 +20,7 @@ class RunInfo(Record):
     selection: str  # pytest arguments that select the same tests again
     tokgate_version: str
     tokgate_commit: str | None = None
+    fault: tuple[str, str, str] | None = None  # tried, found, do: why the session could not begin
 
 
 class ClientLoad(Record):

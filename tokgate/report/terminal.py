@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
@@ -42,11 +43,20 @@ def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) 
         lines += _wrapped(f"do: {file.do}", "", width)
     lines.append("")
     kept = 0
+    # One fault can make seventy checks invalid: what asks for the same next step is told once.
+    alike = Counter((v.outcome, v.do) for v in file.verdicts if v.outcome not in _KEPT)
     for verdict in file.verdicts:
         kept += verdict.outcome in _KEPT
         if verdict.outcome in _KEPT and kept > _QUIET_MAX:
             continue
+        others = 0
+        if verdict.outcome not in _KEPT:
+            others = alike.pop((verdict.outcome, verdict.do), 0) - 1
+            if others < 0:
+                continue
         lines += _verdict(verdict, colour=colour, width=width)
+        if others:
+            lines.append(f"{'':{_LABEL}} … and {others} more with the same next step: see report.html")
     if kept > _QUIET_MAX:
         lines.append(f"{'':{_LABEL}} … and {kept - _QUIET_MAX} more that hold: see verdict.json")
     for test in file.unclassified:
@@ -101,6 +111,9 @@ def _verdict(verdict: Verdict, *, colour: bool, width: int) -> Iterator[str]:
     rest = _beside(verdict, width - _LABEL - 1)
     yield f"{_painted(f'{_shout(word):{_LABEL}}', word, colour=colour)} {rest}"
     if verdict.outcome in _KEPT:
+        if verdict.headline.endswith("no limit set"):
+            # Reported, not promised: a bare "pass" would claim more.
+            yield f"{'':{_LABEL}} (the rig sets no limit on this)"
         return
     indent = " " * (_LABEL + 1)
     yield from _wrapped(verdict.headline, indent, width)

@@ -85,6 +85,11 @@ class LaunchRun:
             server.collect(self._bench.folder.launch_folder(self._launch.id))
             self._tell(f"stopped after {stop.seconds:.1f} s")
 
+    def leave_out(self, cause: LaunchEvidence) -> None:
+        """Write down that this launch was not tried, since `cause` could not start and would not have here."""
+        self._note(failure=cause.failure, notes=(f"not tried: {cause.launch.id} failed for a shared cause",))
+        self._tell(f"not tried, for the cause that stopped {cause.launch.id}")
+
     def _start(self) -> RunningServer | None:
         self._tell("starting")
         bench = self._bench

@@ -8,11 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tokgate.client.headroom import measure_ceiling
+from tokgate.errors import BenchFault
 from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import connect
 from tokgate.hosts.fingerprint import fingerprint
 from tokgate.hosts.lease import Lease, lease
-from tokgate.records import CleanSlate, Finding, Fingerprint, Launch, LaunchEvidence, RunInfo
+from tokgate.records import (
+    CleanSlate,
+    Finding,
+    Fingerprint,
+    Launch,
+    LaunchEvidence,
+    RunInfo,
+    StartCause,
+)
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
 
@@ -45,6 +54,14 @@ class LiveSession:
         self._measured: dict[str, LaunchEvidence] = {}
 
     def open(self) -> None:
+        try:
+            self._begin()
+        except BenchFault as fault:
+            # Kept, so that judging the folder again names the same cause.
+            self._info = self._info.model_copy(update={"fault": (fault.tried, fault.found, fault.do)})
+            raise
+
+    def _begin(self) -> None:
         self._folder.write_record("run.json", self._info)
         self._folder.write_record("rig.json", self.rig)
         for line in describe(self.rig):
@@ -105,6 +122,13 @@ class LiveSession:
             self._folder.write_record("slate-end.json", self._slate_at_end)
         return self._slate_at_end
 
+    def _shared_cause(self) -> LaunchEvidence | None:
+        """Return the control launch that failed for a cause that all launches share, if one has."""
+        for evidence in self._measured.values():
+            if evidence.launch.role == "control" and evidence.failure and evidence.failure.cause in _SHARED:
+                return evidence
+        return None
+
     def is_measured(self, launch: Launch) -> bool:
         return launch.id in self._measured
 
@@ -113,13 +137,27 @@ class LiveSession:
         if launch.id not in self._measured:
             if self._bench is None:
                 return LaunchEvidence(launch=launch, faults=("the session was never opened",))
+            run = LaunchRun(self._bench, launch)
             try:
-                LaunchRun(self._bench, launch).run(rounds)
+                if (cause := self._shared_cause()) is None:
+                    run.run(rounds)
+                else:
+                    run.leave_out(cause)
             finally:
                 # However it ended, it is not tried again. Read back from disk: what is judged now is
                 # what `tokgate report` judges later.
                 self._measured[launch.id] = load_launch(self._folder.launch_folder(launch.id))
         return self._measured[launch.id]
+
+
+# Causes of a failed start that every other launch of the rig shares: trying them costs GPU time for nothing.
+_SHARED = {
+    StartCause.NO_PYTHON,
+    StartCause.NO_MODULE,
+    StartCause.NO_MODEL,
+    StartCause.LOG_NOT_WRITABLE,
+    StartCause.NO_SUPERVISOR,
+}
 
 
 def _taken_over(held: Lease) -> tuple[Finding, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tokgate.errors import BenchFault
 from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunEvidence
 from tokgate.rig.models import Rig
 
@@ -20,7 +21,10 @@ class StoredSession:
         self._evidence, self.rig = load_run(folder)
 
     def open(self) -> None:
-        pass
+        """BenchFault when the stored session itself could not begin."""
+        if self._evidence.info.fault is not None:
+            tried, found, do = self._evidence.info.fault
+            raise BenchFault(tried=tried, found=found, do=do)
 
     def close(self) -> None:
         pass

@@ -15,7 +15,7 @@ from .checks.cache_state import cache_state
 from .checks.clean_slate import clean_slate
 from .checks.client_headroom import client_headroom
 from .checks.environment_truth import environment_truth
-from .checks.steadiness import steadiness
+from .checks.steadiness import drift, steadiness
 from .establish import Established, establish_workload
 from .identity import Identity, identity_hash, identity_of_launch
 from .metrics import METRICS
@@ -45,12 +45,14 @@ def drafts(
     provenance: Provenance,
     arm: str | None = None,
     append: bool = False,
+    despite_doubts: bool = False,
 ) -> tuple[Draft, ...]:
     """Return what `run` would store: one baseline per arm and workload.
 
     With `append` its launches join those already stored; otherwise they replace them, and the
     former provenance goes into the history. BaselineError refuses a run in which anything about
-    the launches to be stored is `invalid`, an unknown arm, and a run that is stored already.
+    the launches to be stored is `invalid`, an unknown arm, a run that is stored already, and, without
+    `despite_doubts`, a run that drifted or was unsteady: the next run would be judged by noise.
     """
     tried = f"store run {run.info.run_id} as baseline"
     known = [a.name for a in rig.arms if any(e.launch.arm == a.name for e in run.launches)]
@@ -73,6 +75,12 @@ def drafts(
             do=refused.do or "measure again",
         )
     doubts = tuple(v.headline for v in verdicts if v.outcome is Outcome.INCONCLUSIVE)
+    if doubts and not despite_doubts:
+        raise BaselineError(
+            tried=tried,
+            found=f"{len(doubts)} doubts about it: {'; '.join(doubts)}",
+            do="measure again on a quiet machine, or store it knowingly: --despite-doubts",
+        )
     return tuple(
         _draft(rig, run, name, workload.name, look_up, provenance=provenance, append=append, doubts=doubts)
         for name in arms
@@ -85,6 +93,10 @@ def _grounds(rig: Rig, run: RunEvidence, launches: list[LaunchEvidence]) -> Iter
     yield from clean_slate(run.slate_at_start)
     if run.slate_at_end is not None:  # a run of selected tests may not have looked at its end
         yield from clean_slate(run.slate_at_end)
+    controls = tuple(e for e in launches if e.launch.role != "arm")
+    if len(controls) > 1:
+        for workload in rig.workloads:
+            yield from (v for v in drift(rig, controls, workload.name) if v.outcome is not Outcome.INVALID)
     for launch in launches:
         yield from environment_truth(rig, launch)
         for workload in rig.workloads:
