@@ -9,9 +9,11 @@ from tokgate.records import (
     LaunchEvidence,
     Liveness,
     Outcome,
+    ProcessSeen,
     ServerCounters,
     StartCause,
     StartFailure,
+    StopRecord,
     Verdict,
 )
 from tokgate.verdicts.establish import Established, establish, establish_workload
@@ -86,6 +88,18 @@ def test_a_server_that_died_names_its_log() -> None:
 
     assert "dead after the last generation (exit code -9)" in verdict.headline
     assert verdict.do == "read launches/01-baseline/server.log"
+
+
+def test_a_process_that_survived_the_stop_is_named() -> None:
+    survivor = ProcessSeen(
+        pid=4711, start_ticks=9, ppid=1, pgid=4711, sid=4711, state="D", comm="sglang::schedul", cmdline=""
+    )
+    stop = StopRecord(asked="term", killed=True, seconds=60.0, survivors=(survivor,))
+    verdict = establish(make_launch(stop=stop), "single", at_least=1, check="x")
+    assert isinstance(verdict, Verdict)
+    assert verdict.outcome is Outcome.INVALID
+    assert "survived the stop" in verdict.headline
+    assert "4711" in (verdict.do or "")
 
 
 def test_a_start_that_failed_says_what_to_do() -> None:

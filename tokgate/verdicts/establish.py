@@ -165,6 +165,12 @@ def _of_launch(launch: LaunchEvidence) -> Iterable[Shortfall]:
     yield from _gone(launch)
     for fault in launch.faults:
         yield Shortfall(what=f"bench fault: {fault}", do="mend the bench, then measure again")
+    if launch.stop is not None and launch.stop.survivors:
+        pids = " ".join(str(p.pid) for p in launch.stop.survivors)
+        yield Shortfall(
+            what=f"{len(launch.stop.survivors)} processes survived the stop",
+            do=f"end them by hand: kill -KILL {pids}; processes that nobody can end want a reboot",
+        )
     if launch.server is None:
         yield Shortfall(what="no server was started", do="look for an error earlier in the session")
         return
