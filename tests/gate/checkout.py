@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +176,12 @@ class Checkout:
 
     def finished(self, program: Program, latest: Path | None = None) -> GateRun:
         code, said = program.finish()
-        return GateRun(self, code, said, (latest or self.root / "reports" / "latest").resolve())
+        return GateRun.over(self, code, said, (latest or self.root / "reports" / "latest").resolve())
+
+    def judged_again(self, run: GateRun) -> GateRun:
+        """Run `tokgate report` on a run's folder, which writes the reports in it anew."""
+        code, said = self.run("tokgate", "report", str(run.folder))
+        return GateRun.over(self, code, said, run.folder)
 
     def wait_until_measuring(self) -> Path:
         """Return the run folder of the newest gate, once it holds a few generations of the first launch."""
@@ -237,11 +241,12 @@ class GateRun:
     code: int
     said: str
     folder: Path
+    verdict: dict[str, Any]  # verdict.json as it was then: judging again writes another
 
-    @cached_property
-    def verdict(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads((self.folder / "verdict.json").read_text())
-        return told
+    @classmethod
+    def over(cls, checkout: Checkout, code: int, said: str, folder: Path) -> GateRun:
+        assert (folder / "verdict.json").is_file(), said
+        return cls(checkout, code, said, folder, json.loads((folder / "verdict.json").read_text()))
 
     @property
     def outcome(self) -> str:

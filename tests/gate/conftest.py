@@ -57,7 +57,12 @@ def green(playing: Playing) -> Green:
 
 @pytest.fixture(scope="session")
 def failing(playing: Playing) -> GateRun:
-    return playing.told(stories.failing)
+    return playing.told(stories.failing)[0]
+
+
+@pytest.fixture(scope="session")
+def failing_judged_again(failing: GateRun, playing: Playing) -> GateRun:
+    return playing.told(stories.failing)[1]
 
 
 @pytest.fixture(scope="session")

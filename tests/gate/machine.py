@@ -84,7 +84,12 @@ class Program:
 
     def finish(self, limit_s: float = 120.0) -> tuple[int, str]:
         """Return exit code and everything it said."""
-        said, _ = self._process.communicate(timeout=limit_s)
+        try:
+            said, _ = self._process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            self.signal(signal.SIGKILL)
+            said, _ = self._process.communicate()
+            raise AssertionError(f"not ended after {limit_s:g} s; it said:\n{said}") from None
         return self._process.returncode, said
 
     def end(self) -> None:

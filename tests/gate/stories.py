@@ -53,8 +53,7 @@ def green(opened: OpenCheckout) -> Green:
         update = checkout.run("tokgate", "baseline", "update", str(fresh.folder), "--why", "first")
         again = checkout.gate("-n", "2")
         servers_again = len(checkout.servers()) - servers_fresh
-        code, said = checkout.run("tokgate", "report", str(again.folder))
-        report = GateRun(checkout, code, said, again.folder)
+        report = checkout.judged_again(again)
         files = [str(run.folder / "benchmark.json") for run in (fresh, again)]
         compared = checkout.run("pytest-benchmark", "compare", *files)
         checkout.pace.write_text("1.25")
@@ -68,8 +67,8 @@ def green(opened: OpenCheckout) -> Green:
         return Green(fresh, update, again, report, compared, slower, faster, servers_fresh, servers_again)
 
 
-def failing(opened: OpenCheckout) -> GateRun:
-    """Servers that go wrong while they are measured, and servers that do not come up."""
+def failing(opened: OpenCheckout) -> tuple[GateRun, GateRun]:
+    """Servers that go wrong while they are measured, and servers that do not come up; judged, and judged again."""
     faults = {
         "dies": "die:3",
         "hangs": "hang:3",
@@ -83,7 +82,8 @@ def failing(opened: OpenCheckout) -> GateRun:
         "memory": "run-out-of-memory",
     }
     with opened(faults) as checkout:
-        return checkout.gate("--rig-set", "server.silence_timeout_s=4")
+        run = checkout.gate("--rig-set", "server.silence_timeout_s=4")
+        return run, checkout.judged_again(run)
 
 
 def no_good(opened: OpenCheckout) -> GateRun:

@@ -20,6 +20,11 @@ def test_any_such_fault_makes_the_session_invalid(failing: GateRun) -> None:
     assert (failing.code, failing.outcome) == (11, "invalid"), failing.said
 
 
+def test_its_folder_alone_says_the_same(failing: GateRun, failing_judged_again: GateRun) -> None:
+    assert failing_judged_again.code == failing.code
+    assert failing_judged_again.verdicts() == failing.verdicts()
+
+
 def test_the_other_launches_are_judged_all_the_same(failing: GateRun) -> None:
     assert failing.outcomes(arm="baseline") == {"pass", "no-baseline"}
 

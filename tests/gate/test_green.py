@@ -74,9 +74,7 @@ def test_xdist_changes_no_verdict(green: Green) -> None:
 
 def test_report_rebuilds_the_run_from_its_folder(green: Green) -> None:
     assert green.report.code == green.again.code, green.report.said
-    assert judged(green.report) == judged(green.again)
-    assert green.report.outcomes(check="stored_baseline") == {"pass"}
-    assert len(green.again.checkout.servers()) >= green.servers_fresh + green.servers_again
+    assert green.report.verdicts() == green.again.verdicts()
 
 
 def test_pytest_benchmark_reads_our_files(green: Green) -> None:

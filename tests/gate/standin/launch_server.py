@@ -18,7 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .serving import Fault, Serving, serve
+from .answers import Fault
+from .serving import Serving, serve
 
 _WORKER = Path(__file__).with_name("worker.py")
 
