@@ -1,7 +1,7 @@
-"""SGLang's own benchmark client, taking turns; runs under a Python that has SGLang, for benchmarks/tpot_agreement.py.
+"""SGLang's own benchmark client, request by request on order; runs under a Python that has SGLang, for benchmarks/tpot_agreement.py.
 
 `sglang.benchmark.serving` does what it always does, command line and report included. Only before each request it
-writes "ready" and waits for a line on stdin: another client then has the server to itself meanwhile. The clock of a request
+writes "ready" and waits for a line on stdin, so that another client can send at the same moment. The clock of a request
 starts inside, after that.
 """
 
@@ -19,13 +19,13 @@ def main() -> None:
     answer = sys.stdout
     original = serving.ASYNC_REQUEST_FUNCS["sglang"]
 
-    async def in_turn(request_func_input: Any, pbar: Any = None) -> Any:
+    async def on_order(request_func_input: Any, pbar: Any = None) -> Any:
         print("ready", file=answer, flush=True)
         if not sys.stdin.readline():
-            os._exit(1)  # whoever we take turns with is gone
+            os._exit(1)  # whoever gives the orders is gone
         return await original(request_func_input=request_func_input, pbar=pbar)
 
-    serving.ASYNC_REQUEST_FUNCS["sglang"] = in_turn
+    serving.ASYNC_REQUEST_FUNCS["sglang"] = on_order
     with redirect_stdout(sys.stderr):
         serving.cli_main()
 
