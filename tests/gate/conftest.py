@@ -36,10 +36,12 @@ class Playing:
 @pytest.fixture(scope="session")
 def playing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playing]:
     """Begin every story that a selected test asks for, so that they overlap."""
-    number = itertools.count()
+    folder, number = tmp_path_factory.mktemp("gate"), itertools.count()
 
     def opened(arms: Mapping[str, str], *, pair: bool = False) -> AbstractContextManager[Checkout]:
-        return stories.open_checkout(tmp_path_factory.mktemp(f"checkout{next(number)}"), arms, pair=pair)
+        root = folder / f"checkout{next(number)}"
+        root.mkdir()
+        return stories.open_checkout(root, arms, pair=pair)
 
     wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
     with ThreadPoolExecutor(AT_ONCE) as pool:

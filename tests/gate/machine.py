@@ -140,13 +140,13 @@ def _shared_machine() -> Iterator[Machine]:
 
 
 def marked(mark: str) -> dict[int, str]:
-    """Every living process, in any namespace, whose mark begins with `mark`: pid -> command name."""
+    """Every living process, in any namespace, that carries the mark: pid -> command name."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
             variables = (entry / "environ").read_bytes().split(b"\0")
-            if any(v.startswith(f"TOKGATE_MARK={mark}".encode()) for v in variables):
+            if f"TOKGATE_MARK={mark}".encode() in variables:
                 found[int(entry.name)] = (entry / "comm").read_text().strip()
     return found

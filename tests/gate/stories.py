@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import sys
 import time
@@ -128,6 +129,12 @@ def refused(opened: OpenCheckout) -> dict[str, GateRun]:
         return runs
 
 
+def mark_of(run: Path) -> str:
+    """Return the mark of a run's first server."""
+    launch = json.loads((run / "launches" / CONTROL / "launch.json").read_text())
+    return str(launch["server"]["mark"])
+
+
 @dataclass(frozen=True)
 class Killed:
     second: GateRun  # a gate beside the first, on the same host
@@ -147,11 +154,12 @@ def killed(opened: OpenCheckout) -> Killed:
         )
         gate = checkout.start_gate("--rig-set", ENDLESS)
         first = checkout.wait_until_measuring()
+        mark = mark_of(first)
         second = checkout.gate(selection=SMALLEST)
-        before = marked(first.name)
+        before = marked(mark)
         gate.signal(signal.SIGKILL)
         at = time.monotonic()
-        wait_for(lambda: not marked(first.name))
+        wait_for(lambda: not marked(mark))
         gone_after_s = time.monotonic() - at
         third = checkout.gate("--rig-set", "workloads.single.endpoint=completions", selection=SMALLEST)
         return Killed(second, first.name, before, gone_after_s, bystander.lives, third)
@@ -168,10 +176,10 @@ def interrupted(opened: OpenCheckout) -> dict[str, Interrupted]:
     with opened({"eagle3": ""}) as checkout:
         for number in (signal.SIGINT, signal.SIGTERM):
             gate = checkout.start_gate("--rig-set", ENDLESS)
-            folder = checkout.wait_until_measuring()
+            mark = mark_of(checkout.wait_until_measuring())
             gate.signal(number)
             run = checkout.finished(gate)
-            told[number.name] = Interrupted(run, marked(folder.name))
+            told[number.name] = Interrupted(run, marked(mark))
     return told
 
 

@@ -20,7 +20,8 @@ def test_a_server_that_the_gate_did_not_start_is_left_alone(killed: Killed) -> N
 
 def test_the_next_gate_takes_the_lease_over_and_says_so(killed: Killed) -> None:
     run = killed.third
-    assert (run.code, run.outcome) == (0, "pass"), run.said
+    # It measures; what it concludes is the machine's business: a busy one makes it inconclusive.
+    assert (run.code, run.outcome) in ((0, "pass"), (10, "inconclusive")), run.said
     notes = [finding["what"] for slate in run.verdict["slates"] for finding in slate["findings"]]
     told = f"a stale lease of {killed.first} was taken over"
     assert [note for note in notes if note.startswith(told)], notes

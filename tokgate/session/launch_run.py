@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,8 @@ class LaunchRun:
                 bench.host,
                 bench.rig,
                 self._launch,
-                mark=f"{bench.run_id}/{self._launch.id}",
+                # Run ids are times: on a shared host two gates may have the same one.
+                mark=f"{bench.run_id}/{self._launch.id}/{secrets.token_hex(4)}",
                 redactor=bench.redactor,
                 folder=bench.folder.launch_folder(self._launch.id),
             )
