@@ -128,6 +128,26 @@ def test_a_script_may_run_under_another_interpreter_and_environment(host: Host) 
         host.run_python(source, python="/no/such/python")
 
 
+@pytest.mark.parametrize("kind", ["local", pytest.param("ssh", marks=pytest.mark.sshd)])
+def test_a_rig_may_set_path_and_variables_for_every_command(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    tool = tmp_path / "a folder" / "whichever"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "ours $WORD"\n')
+    tool.chmod(0o755)
+    more = {"path": (str(tool.parent),), "environment": {"WORD": "it's; $HOME"}}
+    spec = HostSpec(python=PYTHON) if kind == "local" else request.getfixturevalue("sshd").spec(python=PYTHON)
+    host = connect(spec.model_copy(update=more))
+    assert host.run("whichever; command -v cat >/dev/null").stdout == "ours it's; $HOME\n"
+    script = (
+        "import os, subprocess\ndef main(_): return [os.environ['WORD'], subprocess.getoutput('whichever')]"
+    )
+    assert host.run_python(script) == ["it's; $HOME", "ours it's; $HOME"]
+    live = subprocess.run(host.popen_command(["whichever"]), capture_output=True, text=True, check=True)
+    assert live.stdout == "ours it's; $HOME\n"
+
+
 def test_no_python_on_the_host_says_so(host: Host) -> None:
     bare = connect(host.spec.model_copy(update={"python": "python3-of-nowhere"}))
     with pytest.raises(HostFault, match="no usable Python called 'python3-of-nowhere'") as caught:

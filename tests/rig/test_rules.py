@@ -60,6 +60,8 @@ ADDED = [
     (SECOND_ARM.format(name="baseline", kind="baseline"), 'arms[2 "baseline"].name: found "baseline"; wanted a name of its own: arms[0] has this one'),
     (WORKLOAD.format(name="single"), 'workloads[1 "single"].name: found "single"; wanted a name of its own'),
     (TWIN.format(arm="eagle3", workload="*"), 'twins[0].arm: found "eagle3"'),
+    ('\n[host]\nenvironment = { "A=B" = "1" }\n', 'host.environment."A=B": found the name "A=B"'),
+    ('\n[host]\npath = ["opt/bin"]\n', 'host.path[0]: found "opt/bin"; wanted one absolute folder each'),
     (TWIN.format(arm="*", workload="singel"), 'twins[0].workload: found "singel"; wanted a workload or * of this rig, nearest known name: "single"'),
     (TWIN.format(arm="baseline", workload="*"), 'twins[0].arm: found "baseline"; wanted an eagle3 arm or *'),
     ("[floors.decode]\nrelative = 0.1\n", 'floors.decode: found "decode"; wanted a metric of this rig'),

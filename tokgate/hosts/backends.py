@@ -30,6 +30,26 @@ class BoundedResult(TestinfraResult):  # type: ignore[misc]  # testinfra is unty
     timed_out: bool = False
 
 
+@dataclass(frozen=True)
+class Way:
+    """How every command on a host is run, whatever the backend."""
+
+    python: str
+    grace_s: float
+    path: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+    def runner(self, *, name: str, endpoint: SshEndpoint | None) -> RemoteRunner:
+        return RemoteRunner(
+            name=name,
+            python=self.python,
+            endpoint=endpoint,
+            grace_s=self.grace_s,
+            path=self.path,
+            environment=self.environment,
+        )
+
+
 class _Bounded:
     """What both backends do instead of testinfra's `run`."""
 
@@ -60,16 +80,16 @@ class _Bounded:
 class BoundedLocalBackend(_Bounded, LocalBackend):  # type: ignore[misc]
     NAME = "tokgate-local"
 
-    def __init__(self, _hostspec: str, *, python: str, grace_s: float, **kwargs: Any) -> None:
+    def __init__(self, _hostspec: str, *, way: Way, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._encoding = "utf-8"
-        self.runner = RemoteRunner(name="local", python=python, endpoint=None, grace_s=grace_s)
+        self.runner = way.runner(name="local", endpoint=None)
 
 
 class BoundedSshBackend(_Bounded, SshBackend):  # type: ignore[misc]
     NAME = "tokgate-ssh"
 
-    def __init__(self, hostspec: str, *, python: str, grace_s: float, **kwargs: Any) -> None:
+    def __init__(self, hostspec: str, *, way: Way, **kwargs: Any) -> None:
         super().__init__(hostspec, **kwargs)
         self._encoding = "utf-8"
         self.endpoint = SshEndpoint(
@@ -80,9 +100,7 @@ class BoundedSshBackend(_Bounded, SshBackend):  # type: ignore[misc]
             identity=self.ssh_identity_file,
             connect_timeout_s=self.timeout,
         )
-        self.runner = RemoteRunner(
-            name=str(self.endpoint), python=python, endpoint=self.endpoint, grace_s=grace_s
-        )
+        self.runner = way.runner(name=str(self.endpoint), endpoint=self.endpoint)
 
 
 testinfra.backend.BACKENDS.update(

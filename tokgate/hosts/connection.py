@@ -9,8 +9,8 @@ from typing import Any
 
 import testinfra
 
-import tokgate.hosts.backends  # noqa: F401 - enters our two into testinfra's table
 from tokgate.errors import HostFault, RigError
+from tokgate.hosts.backends import Way  # the import enters our two backends into testinfra's table
 from tokgate.hosts.remote_runner import GRACE_S, Ask, RemoteRunner, bootstrap
 from tokgate.hosts.scripts import source as script
 from tokgate.hosts.ssh import ALONE, SshEndpoint
@@ -41,7 +41,8 @@ def connect(spec: HostSpec, *, redactor: Redactor | None = None, grace_s: float 
             found="an address with a password in it",
             do="use a key: host.ssh_identity, an ssh_config, or the agent",
         )
-    options: dict[str, Any] = {"python": spec.python, "grace_s": grace_s}
+    way = Way(spec.python, grace_s, path=spec.path, environment=tuple(spec.environment.items()))
+    options: dict[str, Any] = {"way": way}
     if kind == "ssh":
         options |= {"ssh_config": spec.ssh_config, "ssh_identity_file": spec.ssh_identity}
     machine = testinfra.get_host(f"tokgate-{kind}://{address}", **options)
@@ -190,8 +191,9 @@ class Host:
         Not bounded in time: whoever starts it watches it. Behind ssh a broken connection ends the
         local command with 255, not the one on the host.
         """
+        argv = [*_settings(self.spec), *argv]
         if self._runner.endpoint is None:
-            return list(argv)
+            return argv
         return [*self._runner.endpoint.argv(*ALONE), "exec " + shlex.join(argv)]
 
     def ssh_forward_command(self, local_port: int, remote_port: int) -> list[str]:
@@ -214,3 +216,11 @@ class Host:
     def _cleaned(self, fault: HostFault) -> HostFault:
         clean = self.redactor.clean
         return HostFault(tried=clean(fault.tried), found=clean(fault.found), do=clean(fault.do))
+
+
+def _settings(spec: HostSpec) -> list[str]:
+    """Return what to put before an argv so that it runs with the rig's host.path and host.environment."""
+    lines = [f"{name}={shlex.quote(value)}; export {name}" for name, value in spec.environment.items()]
+    if spec.path:
+        lines.append(f'PATH={shlex.quote(":".join(spec.path))}:"$PATH"; export PATH')
+    return ["/bin/sh", "-c", "; ".join([*lines, 'exec "$@"']), "sh"] if lines else []

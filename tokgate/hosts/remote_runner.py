@@ -63,6 +63,8 @@ class RemoteRunner:
     python: str
     endpoint: SshEndpoint | None
     grace_s: float = GRACE_S
+    path: tuple[str, ...] = ()  # folders in front of the host's own PATH
+    environment: tuple[tuple[str, str], ...] = ()  # of every command; a command's own come on top
 
     def ask(self, ask: Ask) -> Answer:
         """HostFault: the host cannot be reached, has no usable Python, or does not answer in time."""
@@ -73,7 +75,8 @@ class RemoteRunner:
             "limit_s": ask.limit_s,
             "stdin_bytes": len(ask.stdin),
             "keep_bytes": KEEP_BYTES,
-            "environment": dict(ask.environment),
+            "environment": dict((*self.environment, *ask.environment)),
+            "path": self.path,
             "nonce": nonce,
         }
         payload = program.encode() + json.dumps(request).encode() + b"\n" + ask.stdin

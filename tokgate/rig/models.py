@@ -22,6 +22,13 @@ class HostSpec(Record):
     python: str = Field(
         "python3", description="a Python >= 3.9 on the host for the supervisor and the readers"
     )
+    path: tuple[str, ...] = Field(
+        (), description="folders put in front of the host's own PATH, e.g. where nvidia-smi lies"
+    )
+    environment: dict[str, str] = Field(
+        default={},
+        description="variables of every command on the host; server.pass_environment may pass them on",
+    )
     work_dir: str = Field("/tmp/tokgate", description="folder on the host for logs, leases and heartbeats")  # noqa: S108
     command_timeout_s: PositiveFloat = Field(20.0, description="limit of every single command on the host")
     heartbeat_limit_s: PositiveFloat = Field(

@@ -1,6 +1,6 @@
 """Runs one command under a time limit, on the machine where it runs.
 
-stdin: one JSON line (argv, limit_s, stdin_bytes, keep_bytes, environment, nonce), then that many bytes
+stdin: one JSON line (argv, limit_s, stdin_bytes, keep_bytes, environment, path, nonce), then that many bytes
 for the command. stdout: whatever noise the login shell makes, then one line `<nonce> {JSON}` with the
 lengths, then the bytes of stdout and stderr.
 
@@ -65,6 +65,8 @@ def signal_group(leader: int, number: int) -> None:
 def run(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
     environment = dict(os.environ)
     environment.update(request.get("environment") or {})
+    if request.get("path"):
+        environment["PATH"] = os.pathsep.join([*request["path"], environment.get("PATH") or os.defpath])
     started = time.monotonic()
     try:
         child = subprocess.Popen(

@@ -49,6 +49,11 @@ def broken_settings(rig: Rig) -> Iterator[Problem]:
             f'"as-written" with server.args.port = {spell(port)}',
             "a port number there",
         )
+    for name in rig.host.environment:
+        yield from _variable_name(("host", "environment", name), name)
+    for i, folder in enumerate(rig.host.path):
+        if not folder.startswith("/") or ":" in folder:
+            yield Problem(("host", "path", i), spell(folder), "one absolute folder each, without a colon")
     yield from _variables(("server", "environment"), server.environment)
     yield from _variables(("server", "nccl"), server.nccl)
     for name in sorted(server.environment.keys() & server.nccl.keys()):
