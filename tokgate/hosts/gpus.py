@@ -29,7 +29,7 @@ def look_at_gpus(
     if spec.count == 0:
         return (), (), ()
     try:
-        readout = _read(host, nvml)
+        readout = _read(host, spec, nvml)
         table: tuple[ProcessSeen, ...] = processes(host) if readout.holders else ()
     except HostFault as fault:
         return (), (), (Finding(severity="unknown", what=f"{fault.tried}: {fault.found}", do=fault.do),)
@@ -38,8 +38,8 @@ def look_at_gpus(
     return readout.gpus, holders, judge(readout, holders, spec, ours)
 
 
-def _read(host: Host, nvml: Any | None) -> GpuReadout:
-    library = (nvml or load_nvml()) if host.local else None
+def _read(host: Host, spec: GpuSpec, nvml: Any | None) -> GpuReadout:
+    library = (nvml or load_nvml()) if host.local and spec.reader == "auto" else None
     if library is not None:
         try:
             return read_nvml(library, limit_s=host.spec.command_timeout_s)

@@ -40,6 +40,9 @@ class GpuSpec(Record):
     count: int = Field(ge=0, description="GPUs the host must have; 0 for a CPU rig")
     model: str | None = Field(None, description="text that every GPU's name must contain")
     tolerance_mib: float = Field(0.0, ge=0, description="allocated memory a clean GPU may show")
+    reader: Literal["auto", "nvidia-smi"] = Field(
+        "auto", description="auto: NVML in this process where the host is this machine, else nvidia-smi"
+    )
     wait_s: PositiveFloat = Field(
         120.0, description="how long memory may take to come back, as long as it progresses"
     )
