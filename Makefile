@@ -4,6 +4,7 @@
 #   make test              lint aside, everything that is quick, the real CPU server included
 #   make test-all          the rest too
 #   make lint              ruff and mypy
+#   make sim-baselines     measure and store the simulated box's baselines anew: ten quiet minutes
 #
 # make itself always exits 2 when a recipe fails; the gate's own exit code is printed just before that.
 
@@ -24,10 +25,10 @@ RIG ?= $(DEFAULT_RIG)
 # What a rig needs to be built here; the other rigs' servers are installed where they run.
 BUILT_FOR_RIG := $(if $(findstring sglang-cpu,$(RIG)),sglang-cpu)
 
-.PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests
+.PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests sim-baselines
 
 help:
-	@sed -n '3,6s/^# *//p' Makefile
+	@sed -n '3,7s/^# *//p' Makefile
 
 venv: .venv/stamp
 
@@ -67,6 +68,9 @@ lint: venv
 	@$(VENV) -m ruff format --check .
 	@$(VENV) -m mypy
 
+sim-baselines: venv
+	@$(VENV) rigs/sim-8gpu/store_baselines.py
+
 clean:
-	rm -rf .venv .sglang-cpu .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist *.egg-info
+	rm -rf .venv .sglang-cpu .peers .simbox .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,8 +1,9 @@
 """How many draft tokens a verify accepts: fixed by the prompt, so that two runs of one prompt agree exactly.
 
-Every position of an answer is easy with chance p (the prompt's own, near `accept_p`); a verify at position j
-accepts the easy positions from j on, at most as many as were drafted. Its mean is 1 + p + p^2 for two steps: 1.85
-at p = 0.5488. SGLANG_SIMULATE_ACC_LEN pins it as SGLang does.
+The target agrees with the next draft token with chance p (the prompt's own, near `accept_p`), so the mean accept
+length is 1 + p + p^2 for two steps: 1.85 at p = 0.5488. The draws are even over every `accept_block` verifies
+(one from each of as many equal parts of 0 to 1, shuffled), so that a handful of short answers says what hundreds
+of long ones would. SGLANG_SIMULATE_ACC_LEN pins it as SGLang does.
 """
 
 from __future__ import annotations
@@ -48,16 +49,18 @@ class Acceptance:
         own = knobs.accept_p + self._random.uniform(-1, 1) * knobs.accept_wobble
         # A tree offers siblings where a chain offers one token.
         self._p = 1 - (1 - min(1.0, max(0.0, own))) ** (1 + 0.4 * (topk - 1))
-        self._easy: list[bool] = []
+        self._block = knobs.accept_block
+        self._draws: list[float] = []
 
-    def accepted(self, position: int) -> int:
-        """Draft tokens accepted by the verify whose first output token is number `position` (0-based)."""
+    def accepted(self) -> int:
+        """Return the draft tokens that the next verify accepts."""
         if self._pin is not None:
             return self._pinned(self._pin) - 1
-        while len(self._easy) < position + self._steps:
-            self._easy.append(self._random.random() < self._p)
-        count = 0
-        while count < self._steps and self._easy[position + count]:
+        if not self._draws:
+            self._draws = [(part + self._random.random()) / self._block for part in range(self._block)]
+            self._random.shuffle(self._draws)
+        draw, count = self._draws.pop(), 0
+        while count < self._steps and draw < self._p ** (count + 1):
             count += 1
         return count
 

@@ -4,8 +4,9 @@
     python -m simbox.box down [--sim-state DIR]                           ends stray processes, empties the ledger
     python -m simbox.box scenarios                                        the list, each with its sentence
 
-The state folder is SIMBOX_STATE or, without it, /tmp/simbox-UID. A server or an
-nvidia-smi that finds no box there puts one up.
+The state folder is SIMBOX_STATE or, without it, /tmp/simbox-UID. A server, an
+nvidia-smi or a bin/python3 that finds no box there puts one up. A reboot (knob `boots`) changes what the driver
+shows (power limit, persistence mode, a link's width); the kernel below is this machine's, and its boot id stays.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tomllib
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simbox import ledger
+from simbox import environment, ledger
 from simbox.scenario import FOLDER, Scenario, ScenarioError, known, load
 
-PACKAGE_PARENT = Path(__file__).resolve().parents[1]
+# Truth files of earlier server starts, some 0.4 MB each in a gate session.
+RUNS_KEPT = 40
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,6 @@ class Box:
 
     state: Path
     scenario: Scenario
-    boot_id: str
 
 
 def default_state() -> Path:
@@ -47,21 +48,27 @@ def default_state() -> Path:
 
 
 def up(state: Path, names: Sequence[str] = (), seed: int | None = None) -> Box:
-    """Put the box up, or find it up. `names` empty: the scenario it was put up with. ScenarioError."""
+    """Put the box up, or find it up. `names` empty: the scenario it was put up with.
+
+    ScenarioError: it cannot be played. NoEnvironmentError: this Python lacks what the box needs.
+    """
     state.mkdir(parents=True, exist_ok=True)
     with _locked(state):
         before = _read(state)
         first = before is None
-        names = tuple(names) or tuple((before or {}).get("scenarios", ()))
-        seed = seed if seed is not None else int((before or {}).get("seed", 0))
-        scenario = load(names, seed=seed)
-        if first or not (before or {}).get("scenarios"):
+        known_as: dict[str, Any] = before or {"scenarios": [], "seed": 0}
+        now = tuple(names) or tuple(known_as["scenarios"])
+        seed = seed if seed is not None else int(known_as["seed"])
+        scenario = load(now, seed=seed)
+        if first or (names and not known_as["scenarios"]):
             # By absolute path, so that a server in another folder finds the same file.
-            paths = [str(Path(n).resolve()) if "/" in n or n.endswith(".toml") else n for n in names]
-            _write(state, {**(before or {}), "scenarios": paths, "seed": seed})
+            paths = [str(Path(n).resolve()) if "/" in n or n.endswith(".toml") else n for n in now]
+            environment.make(state, scenario.knobs.tree)
+            _write(state, {"scenarios": paths, "seed": seed})
             _occupy(state, scenario)
-    boot = uuid.uuid5(uuid.NAMESPACE_OID, f"simbox/{scenario.knobs.boots}")
-    return Box(state, scenario, str(boot))
+        elif not environment.is_sound(state):
+            environment.make(state, load(known_as["scenarios"], seed=seed).knobs.tree)
+    return Box(state, scenario)
 
 
 def next_start(state: Path) -> int:
@@ -70,6 +77,8 @@ def next_start(state: Path) -> int:
         file = state / "starts"
         count = int(file.read_text(encoding="utf-8")) + 1 if file.exists() else 1
         file.write_text(str(count), encoding="utf-8")
+        for old in sorted((state / "runs").glob("*"))[:-RUNS_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
         return count
 
 
@@ -81,13 +90,17 @@ def down(state: Path) -> list[int]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
                 ended.append(pid)
-    for file in (*(state / "holders").glob("*"), *(state / "telemetry").glob("*"), state / "box.json"):
+    files = (state / "guest", state / "invitation", state / "box.json")
+    for file in (*(state / "holders").glob("*"), *(state / "telemetry").glob("*"), *files):
         file.unlink(missing_ok=True)
     return ended
 
 
-def send_squatter(state: Path, *, gpu: int, mib: int, life_s: float, zombie: bool = False) -> None:
-    """Start somebody else's process on a GPU: detached, and with nothing of our environment."""
+def send_squatter(state: Path, *, gpu: int, mib: int, life_s: float, kind: str = "living") -> None:
+    """Start somebody else's process on a GPU: detached, and with nothing of our environment.
+
+    `kind`: "living"; "zombie"; "invited", which takes nothing before STATE/invitation is there.
+    """
     plain = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "TZ")}
     command = [
         sys.executable,
@@ -97,12 +110,12 @@ def send_squatter(state: Path, *, gpu: int, mib: int, life_s: float, zombie: boo
         str(gpu),
         str(mib),
         str(life_s),
-        str(int(zombie)),
+        kind,
     ]
     # It comes back at once: the process that stays is its child, already adopted by PID 1.
     subprocess.run(
         command,
-        env=plain | {"PYTHONPATH": str(PACKAGE_PARENT)},
+        env=plain | {"PYTHONPATH": str(environment.CHECKOUT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -114,6 +127,13 @@ def send_squatter(state: Path, *, gpu: int, mib: int, life_s: float, zombie: boo
 
 def _occupy(state: Path, scenario: Scenario) -> None:
     knobs = scenario.knobs
+    if knobs.foreign_at_request:
+        # Here already, though it takes nothing yet: what a server starts is found among its descendants and ended
+        # with it, wherever it goes, and would be nobody else's.
+        send_squatter(
+            state, gpu=knobs.foreign_gpu, mib=knobs.leftover_mib, life_s=knobs.stray_life_s, kind="invited"
+        )
+        (state / "guest").touch()
     if knobs.leftover_gpu < 0:
         return
     if knobs.leftover_owner == "none":
@@ -125,7 +145,7 @@ def _occupy(state: Path, scenario: Scenario) -> None:
             gpu=knobs.leftover_gpu,
             mib=knobs.leftover_mib,
             life_s=knobs.stray_life_s,
-            zombie=knobs.leftover_owner == "zombie",
+            kind=knobs.leftover_owner,
         )
 
 
@@ -141,7 +161,7 @@ def _read(state: Path) -> dict[str, Any] | None:
         content = json.loads((state / "box.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return content if isinstance(content, dict) else None
+    return content if isinstance(content, dict) and {"scenarios", "seed"} <= content.keys() else None
 
 
 def _write(state: Path, content: object) -> None:
@@ -165,11 +185,9 @@ def main() -> None:
     else:
         try:
             box = up(asked.sim_state, asked.sim_scenario, asked.sim_seed)
-        except ScenarioError as error:
+        except (ScenarioError, environment.NoEnvironmentError) as error:
             sys.exit(f"simbox: {error}")
-        print(
-            f"SIMULATED box up in {box.state}, boot id {box.boot_id}, scenarios: {', '.join(box.scenario.names) or 'none'}"
-        )
+        print(f"SIMULATED box up in {box.state}, scenarios: {', '.join(box.scenario.names) or 'none'}")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,8 @@ class Engine:
                 self.counters.last_throughput = 0.0
                 await self._wake.wait()
             self._load[0] = 1.0
-            due = time.monotonic_ns()
+            due = time.monotonic_ns() + round(self.settings.knobs.handover_ms * 1e6)
+            await pacer.until(due)
             while self.busy:
                 self._sweep()
                 if self.waiting and len(self.running) < self.settings.max_running:
@@ -156,9 +157,7 @@ class Engine:
         if self._faults.hanging:
             self._load[1] = 1.0
             await asyncio.Event().wait()  # for ever: only a signal ends it
-        drafts = {
-            r.rid: r.acceptance.accepted(len(r.output) - 1) for r in self.running if r.acceptance is not None
-        }
+        drafts = {r.rid: r.acceptance.accepted() for r in self.running if r.acceptance is not None}
         self.counters.passes["decode_cuda_graph" if step.graph else "decode_none"] += 1
         self.counters.graph_now = step.graph
         # The step's line goes in front of those of the requests that end with it.

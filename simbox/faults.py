@@ -45,4 +45,9 @@ class Faults:
 
     def _invite(self) -> None:
         knobs = self._knobs
-        send_squatter(self._state, gpu=knobs.foreign_gpu, mib=knobs.leftover_mib, life_s=knobs.stray_life_s)
+        if (self._state / "guest").exists():
+            (self._state / "invitation").touch()
+        else:  # the box was put up with another scenario than this server's
+            send_squatter(
+                self._state, gpu=knobs.foreign_gpu, mib=knobs.leftover_mib, life_s=knobs.stray_life_s
+            )

@@ -9,6 +9,7 @@ from simbox.knobs import Knobs
 IDLE_C, BUSY_C, HOT_C = 34, 61, 92
 IDLE_W, BUSY_W, HANG_W = 58.0, 412.0, 96.0
 POWER_LIMIT_W = 600.0
+CAPPED_W = 300.0  # the power limit of the card whose rank is slow
 MAX_MHZ, IDLE_MHZ = 2430, 2430
 MEMORY_MHZ = 12481
 
@@ -23,10 +24,11 @@ class Heat:
     utilization: int
     throttled: bool  # software thermal slowdown
     factor: float  # on kernel times
+    capped: bool = False  # at its power limit
 
 
-def heat(knobs: Knobs, *, busy: bool, hanging: bool, loaded_s: float) -> Heat:
-    """Return a GPU's state; `loaded_s`: seconds of load since the server was ready."""
+def heat(knobs: Knobs, *, busy: bool, hanging: bool, loaded_s: float, gpu: int | None = None) -> Heat:
+    """Return a GPU's state; `loaded_s`: seconds of load since the server was ready. `gpu` None: one like all others."""
     if hanging:
         # A spinning kernel: 100 % busy by the counter, and the power draw gives it away.
         return Heat(IDLE_C + 6, HANG_W, MAX_MHZ, 100, throttled=False, factor=1.0)
@@ -42,6 +44,9 @@ def heat(knobs: Knobs, *, busy: bool, hanging: bool, loaded_s: float) -> Heat:
         )
     if hot:
         return Heat(HOT_C - 8, IDLE_W, MAX_MHZ, 0, throttled=False, factor=knobs.heat_factor)
+    if busy and gpu is not None and gpu == knobs.slow_rank:
+        slow = round(MAX_MHZ / knobs.slow_rank_factor)
+        return Heat(BUSY_C - 9, CAPPED_W - 4, slow, 99, throttled=False, factor=1.0, capped=True)
     if busy:
         return Heat(BUSY_C, BUSY_W, MAX_MHZ, 98, throttled=False, factor=1.0)
     return Heat(IDLE_C, IDLE_W, IDLE_MHZ, 0, throttled=False, factor=1.0)

@@ -38,6 +38,12 @@ class Knobs:
     token_exponent: float = _knob(0.555, "verify kernels take (draft tokens / 3) ** this", 0.0, 1.5)
     prefill_ms: float = _knob(35.0, "a prefill of one token", 0.1, 1e5)
     prefill_token_ms: float = _knob(0.06, "each further token of a prefill", 0.0, 100.0)
+    handover_ms: float = _knob(
+        4.0,
+        "from a request's arrival at an idle server to its prefill; what arrives meanwhile joins it",
+        0.0,
+        1e3,
+    )
     all_reduces: int = _knob(122, "all-reduces in one forward pass (two a layer)", 0, 1000)
     all_reduce_us: float = _knob(22.0, "one all-reduce on the tuned box", 0.0, 1e4)
 
@@ -60,7 +66,10 @@ class Knobs:
 
     # --- speculation
     accept_p: float = _knob(0.5488, "chance that the target agrees with the next draft token", 0.0, 1.0)
-    accept_wobble: float = _knob(0.03, "how far that chance differs between prompts", 0.0, 0.5)
+    accept_wobble: float = _knob(0.01, "how far that chance differs between prompts", 0.0, 0.5)
+    accept_block: int = _knob(
+        16, "verifies over which acceptance evens out; 1: each tosses a coin of its own", 1, 10**4
+    )
 
     # --- NCCL variables on their way
     nccl_dropped: tuple[str, ...] = _knob((), "variables that vanish between main and the ranks below")
@@ -74,8 +83,12 @@ class Knobs:
     gpu_name: str = _knob("NVIDIA RTX PRO 6000 Blackwell (simulated)", "their name")
     driver: str = _knob("580.159.04", "driver version")
     boots: int = _knob(
-        0, "how often the box was rebooted: another boot id, order of GPU ids, power cap", 0, 1000
+        0,
+        "how often the box was rebooted: since then another power cap, no persistence mode, a link at half width",
+        0,
+        1000,
     )
+    tree: str = _knob("clean", "the SGLang installed on it, of simbox/trees", of="clean|patched")
     missing_gpu: int = _knob(-1, "a GPU nvidia-smi does not list; -1: none", -1, 15)
     lost_gpu: int = _knob(-1, "a GPU that fell off the bus; -1: none", -1, 15)
     smi: str = _knob("works", "how nvidia-smi is", of="works|hangs|absent|driver-mismatch|no-driver|no-gpus")
@@ -94,7 +107,9 @@ class Knobs:
 
     # --- the server's life
     start_s: float = _knob(1.0, "seconds from launch to HTTP", 0.0, 3600.0)
-    watchdog_poll_s: float = _knob(5.0, "how often a stopping server looks whether it is idle", 0.01, 60.0)
+    watchdog_poll_s: float = _knob(
+        1.0, "how often a stopping server looks whether it is idle; the real one: every 5", 0.01, 60.0
+    )
     die_at_request: int = _knob(0, "a rank dies in the middle of request N; 0: never", 0, 10**9)
     hang_at_request: int = _knob(
         0, "generation stops in request N while /health says 200; 0: never", 0, 10**9

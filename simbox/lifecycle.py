@@ -64,7 +64,7 @@ class Lifecycle:
         os.kill(os.getpid(), signal.SIGKILL)
 
     async def _drain(self) -> None:
-        # The poll is the real one's: a server that was told to stop looks every five seconds only.
+        # As the real one, which looks every five seconds only: told to stop, it does not see it at once.
         while not self._leaving:  # noqa: ASYNC110 - polling is what is simulated
             await asyncio.sleep(self._poll_s)
         while True:

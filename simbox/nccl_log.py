@@ -78,6 +78,24 @@ def lines(
             )
 
 
+def warning(words: str, *, rank: int, pid: int) -> str:
+    """Return the line in which NCCL refuses what it was given."""
+    return f"{socket.gethostname()}:{pid}:{pid} [{rank}] graph/tuning.cc:249 NCCL WARN {words}"
+
+
+def late_lines(
+    late: Mapping[str, str], environment: Mapping[str, str], *, rank: int, pid: int
+) -> Iterator[str]:
+    """Yield what a later communicator of the process says of variables that came after the first one was made.
+
+    NCCL asks for algorithm, protocol and the like anew for each communicator; the first one's choice stands.
+    """
+    if environment.get("NCCL_DEBUG", "").upper() not in ("INFO", "TRACE"):
+        return
+    for name, value in late.items():
+        yield f"{socket.gethostname()}:{pid}:{pid} [{rank}] NCCL INFO {name} set by environment to {value}"
+
+
 def _tuning(view: NcclView, head: str) -> Iterator[str]:
     if view.restricted:
         # Printed only when something was switched off.

@@ -107,23 +107,23 @@ def run_rank(plan: RankPlan, pipe: Connection, load: Any) -> None:
         die_with_parent()
     _title("sglang::scheduler" + (f"_TP{plan.rank}" if plan.ranks > 1 else ""))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _set_late(plan)
+    os.environ.update(_late(plan))
     log = ServerLog(plan.version, f" TP{plan.rank}" if plan.ranks > 1 else "")
     try:
         ready = _start(plan, environment, log)
     except (allreduce.NcclRefusesError, MemoryError) as error:
-        _fail(log, error)
+        _fail(plan, log, error)
         pipe.send(None)
         sys.exit(3)
     pipe.send(ready)
     _live(plan, pipe, load, leaking=leaking)
 
 
-def _set_late(plan: RankPlan) -> None:
-    # Too late for NCCL's reading here, and never seen in /proc/PID/environ.
-    for name in plan.knobs.nccl_late:
-        if acts_on(plan.knobs, plan.rank):
-            os.environ[name] = allreduce.COSTS.get(name, ("1", 0.0))[0]
+def _late(plan: RankPlan) -> dict[str, str]:
+    """Return what comes too late for the communicator that decodes, and is never seen in /proc/PID/environ."""
+    if not acts_on(plan.knobs, plan.rank):
+        return {}
+    return {name: allreduce.COSTS.get(name, ("1", 0.0))[0] for name in plan.knobs.nccl_late}
 
 
 def acts_on(knobs: Knobs, rank: int) -> bool:
@@ -142,6 +142,8 @@ def _start(plan: RankPlan, environment: dict[str, str], log: ServerLog) -> RankR
         for text in nccl_log.lines(
             view, environment, rank=plan.rank, ranks=plan.ranks, pid=os.getpid(), messages=messages
         ):
+            log.bare(text)
+        for text in nccl_log.late_lines(_late(plan), environment, rank=plan.rank, pid=os.getpid()):
             log.bare(text)
     log.line(f"Init torch distributed ends. elapsed={time.monotonic() - start:.2f} s, mem usage=0.61 GB")
     _hold(plan, CONTEXT_MIB)
@@ -223,16 +225,16 @@ def _live(plan: RankPlan, pipe: Connection, load: Any, *, leaking: bool) -> None
             if not leaking or time.monotonic() > end or not plan.state.exists():
                 return
             time.sleep(TICK_S)
-        now = heat(plan.knobs, busy=bool(load[0]), hanging=bool(load[1]), loaded_s=load[2])
+        now = heat(plan.knobs, busy=bool(load[0]), hanging=bool(load[1]), loaded_s=load[2], gpu=plan.rank)
         if now != told or load[0] or load[1]:
             ledger.tell_heat(plan.state, plan.gpu, now)
             told = now
         ledger.touch(plan.state, plan.gpu, os.getpid())
 
 
-def _fail(log: ServerLog, error: Exception) -> None:
+def _fail(plan: RankPlan, log: ServerLog, error: Exception) -> None:
     if isinstance(error, allreduce.NcclRefusesError):
-        log.bare(f"NCCL WARN {error}")
+        log.bare(nccl_log.warning(str(error), rank=plan.rank, pid=os.getpid()))
         words = "torch.distributed.DistBackendError: NCCL error: invalid argument (run with NCCL_DEBUG=WARN for details)"
     else:
         words = ("torch.OutOfMemoryError: " if "CUDA" in str(error) else "RuntimeError: ") + str(error)

@@ -16,6 +16,7 @@ from simbox.app import App
 from simbox.arguments import Command, parse
 from simbox.box import Box, default_state, next_start, up
 from simbox.engine import Engine, EngineSettings
+from simbox.environment import NoEnvironmentError
 from simbox.faults import Faults
 from simbox.generate_api import GenerateApi
 from simbox.generation import Maker
@@ -40,15 +41,13 @@ def run(argv: Sequence[str]) -> None:
     try:
         box = _with_tree(up(command.state or default_state(), command.scenarios, command.seed))
         resolved = resolve(command, box.scenario.knobs)
-    except ScenarioError as error:
+    except (ScenarioError, NoEnvironmentError) as error:
         sys.exit(f"simbox: {error}")
     except ArgumentsRefusedError as error:
         log.bare(f"Traceback (most recent call last):\n  (simulated)\nRuntimeError: {error}")
         sys.exit(1)
-    played = ", ".join(box.scenario.names) or "none"
-    log.line(
-        f"{MARK}: no GPU and no model are behind this server; scenarios: {played}; seed {box.scenario.seed}; state {box.state}"
-    )
+    # Which scenario is played stands in the truth file alone: whoever judges this server reads its log.
+    log.line(f"{MARK}: no GPU and no model are behind this server; state {box.state}")
     if resolved.speculative and "max_running_requests" not in command.given:
         log.line(
             "Max running requests is reset to 48 for speculative decoding. You can override this by explicitly setting --max-running-requests."
@@ -70,9 +69,9 @@ def run(argv: Sequence[str]) -> None:
 
 
 def _with_tree(box: Box) -> Box:
-    """Add what patches in the importable tree cost."""
+    """Add what patches in the importable tree cost; where none is importable, those in the scenario's."""
     knobs = box.scenario.knobs
-    knobs = replace(knobs, patch_ms=knobs.patch_ms + patch_ms())
+    knobs = replace(knobs, patch_ms=knobs.patch_ms + patch_ms(knobs.tree))
     return replace(box, scenario=replace(box.scenario, knobs=knobs))
 
 
@@ -114,7 +113,7 @@ async def _serve(
     pin = ready[0].pin if resolved.speculative else None
     truth.start(
         start=start, pid=os.getpid(), seed=seed, scenarios=box.scenario.names, knobs=asdict(knobs), version=command.version,
-        boot_id=box.boot_id, slow_mode=noise.slow_mode, start_factor=noise.start_factor, ranks=[asdict(r) for r in ready],
+        slow_mode=noise.slow_mode, start_factor=noise.start_factor, ranks=[asdict(r) for r in ready],
     )  # fmt: skip
     settings = EngineSettings(
         knobs=knobs,
@@ -216,10 +215,7 @@ async def _generate(maker: Maker, tokens: int) -> None:
 def _simulated(box: Box, truth: Path, start: int) -> dict[str, Any]:
     return {
         "by": MARK,
-        "scenarios": list(box.scenario.names),
-        "seed": box.scenario.seed,
         "start": start,
-        "boot_id": box.boot_id,
         "state": str(box.state),
         "truth": str(truth),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,17 @@ from simbox.box import Box
 RESERVED_MIB = 616
 CUDA = "13.0"
 _UNKNOWN = "[N/A]"
+# Reasons for the clock that is shown -> their bits in the mask (nvml.h, nvmlClocksEventReasons).
+_BITS = {
+    "gpu_idle": 0x1,
+    "applications_clocks_setting": 0x2,
+    "sw_power_cap": 0x4,
+    "hw_slowdown": 0x8,
+    "sync_boost": 0x10,
+    "sw_thermal_slowdown": 0x20,
+    "hw_thermal_slowdown": 0x40,
+    "hw_power_brake_slowdown": 0x80,
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ def gpus(box: Box) -> tuple[Gpu, ...]:
             Gpu(
                 # The driver numbers what it found.
                 index=len(listed),
-                uuid=f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'simbox/gpu/{index}')}",
+                uuid=_uuid(index),
                 bus_id=f"00000000:{0x11 + index * 0x10:02X}:00.0",
                 heat=ledger.told_heat(box.state, index) or idle,
                 used_mib=sum(h.mib for h in here),
@@ -57,6 +69,11 @@ def gpus(box: Box) -> tuple[Gpu, ...]:
     return tuple(listed)
 
 
+@functools.cache
+def _uuid(slot: int) -> str:
+    return f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'simbox/gpu/{slot}')}"
+
+
 def _memory(mib: Callable[[Gpu], int]) -> Callable[[Gpu], str]:
     return lambda gpu: str(mib(gpu)) if gpu.memory_words is None else gpu.memory_words.strip()
 
@@ -64,14 +81,18 @@ def _memory(mib: Callable[[Gpu], int]) -> Callable[[Gpu], str]:
 def _active(name: str) -> Callable[[Gpu], str]:
     def told(gpu: Gpu) -> str:
         idle = gpu.heat.utilization == 0 and not gpu.processes
-        on = {"sw_thermal_slowdown": gpu.heat.throttled, "gpu_idle": idle}
+        on = {
+            "sw_thermal_slowdown": gpu.heat.throttled,
+            "sw_power_cap": gpu.heat.capped,
+            "gpu_idle": idle,
+        }
         return "Active" if on.get(name, False) else "Not Active"
 
     return told
 
 
 def _mask(gpu: Gpu) -> str:
-    bits = 0x20 if gpu.heat.throttled else 0x1 if _active("gpu_idle")(gpu) == "Active" else 0
+    bits = sum(bit for name, bit in _BITS.items() if _active(name)(gpu) == "Active")
     return f"0x{bits:016X}"
 
 
@@ -79,9 +100,23 @@ def _after_boot(before: str, after: str) -> Callable[[Gpu], str]:
     return lambda gpu: after if gpu.box.scenario.knobs.boots else before
 
 
+def _power_limit(gpu: Gpu) -> str:
+    if gpu.index == gpu.box.scenario.knobs.slow_rank:
+        return f"{heats.CAPPED_W:.2f}"
+    return "450.00" if gpu.box.scenario.knobs.boots else f"{heats.POWER_LIMIT_W:.2f}"
+
+
 def _width(gpu: Gpu) -> str:
     # After a reboot one riser came back with half its lanes.
     return "8" if gpu.box.scenario.knobs.boots and gpu.index == 6 else "16"
+
+
+def _fixed(number: int) -> Callable[[Gpu], str]:
+    return lambda _: str(number)
+
+
+def _watts(gpu: Gpu) -> str:
+    return f"{gpu.heat.watts + gpu.index * 0.37:.2f}"
 
 
 def _total(gpu: Gpu) -> int:
@@ -113,34 +148,44 @@ FIELDS: dict[str, tuple[str, Callable[[Gpu], str]]] = {
     "utilization.gpu": ("%", lambda g: str(g.heat.utilization)),
     "utilization.memory": ("%", lambda g: str(g.heat.utilization // 2)),
     "temperature.gpu": ("", lambda g: str(g.heat.celsius)),
+    "temperature.gpu.tlimit": ("", lambda g: str(heats.HOT_C - g.heat.celsius)),
     "temperature.memory": ("", lambda _: "N/A"),
     "fan.speed": ("%", lambda _: _UNKNOWN),
-    "power.draw": ("W", lambda g: f"{g.heat.watts + g.index * 0.37:.2f}"),
-    "power.limit": ("W", _after_boot("600.00", "450.00")),
-    "power.max_limit": ("W", lambda _: "600.00"),
+    "power.management": ("", lambda _: "Enabled"),
+    **{f"power.draw{kind}": ("W", _watts) for kind in ("", ".average", ".instant")},
+    "power.limit": ("W", _power_limit),
+    "enforced.power.limit": ("W", _power_limit),
+    "power.default_limit": ("W", lambda _: f"{heats.POWER_LIMIT_W:.2f}"),
+    "power.min_limit": ("W", lambda _: "300.00"),
+    "power.max_limit": ("W", lambda _: f"{heats.POWER_LIMIT_W:.2f}"),
     "clocks.current.sm": ("MHz", lambda g: str(g.heat.sm_mhz)),
     "clocks.current.graphics": ("MHz", lambda g: str(g.heat.sm_mhz)),
     "clocks.current.memory": ("MHz", lambda _: str(heats.MEMORY_MHZ)),
+    "clocks.current.video": ("MHz", lambda g: str(round(g.heat.sm_mhz * 0.9))),
     "clocks.max.sm": ("MHz", lambda _: str(heats.MAX_MHZ)),
-    "clocks.max.graphics": ("MHz", lambda _: str(heats.MAX_MHZ)),
-    "clocks.max.memory": ("MHz", lambda _: str(heats.MEMORY_MHZ)),
+    **{
+        f"clocks.{which}.{domain}": ("MHz", _fixed(mhz))
+        for which in ("max", "applications", "default_applications")
+        for domain, mhz in (("graphics", heats.MAX_MHZ), ("memory", heats.MEMORY_MHZ))
+    },
     "pcie.link.gen.current": ("", lambda _: "5"),
+    "pcie.link.gen.gpucurrent": ("", lambda _: "5"),
     "pcie.link.gen.max": ("", lambda _: "5"),
+    "pcie.link.gen.gpumax": ("", lambda _: "5"),
+    "pcie.link.gen.hostmax": ("", lambda _: "5"),
     "pcie.link.width.current": ("", _width),
     "pcie.link.width.max": ("", lambda _: "16"),
     "clocks_event_reasons.active": ("", _mask),
     "clocks_event_reasons.supported": ("", lambda _: "0x00000000000001FF"),
     **{
         f"clocks_event_reasons.{name}": ("", _active(name))
-        for name in (
-            "gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown",
-            "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown", "sync_boost",
-        )
+        for name in _BITS
     },
 }  # fmt: skip
 # Other names that the real one takes for the same.
 ALIASES = {
     "gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "gpu_serial": "serial",
     "clocks.sm": "clocks.current.sm", "clocks.mem": "clocks.current.memory", "clocks.gr": "clocks.current.graphics",
-    "enforced.power.limit": "power.limit", "vbios": "vbios_version",
+    "clocks.video": "clocks.current.video", "clocks.max.mem": "clocks.max.memory", "clocks.max.gr": "clocks.max.graphics",
+    "vbios": "vbios_version",
 } | {name.replace("event", "throttle"): name for name in FIELDS if "event_reasons" in name}  # fmt: skip

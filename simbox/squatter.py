@@ -1,4 +1,4 @@
-"""Somebody else's process on a GPU: `python -m simbox.squatter STATE GPU MIB LIFE_S ZOMBIE`. Started by box.py."""
+"""Somebody else's process on a GPU: `python -m simbox.squatter STATE GPU MIB LIFE_S KIND`. Started by box.py."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ NAME = "python3"  # what nvidia-smi calls it
 
 
 def main() -> None:
-    state, gpu, mib, life_s, zombie = Path(sys.argv[1]), *map(float, sys.argv[2:])
+    state, kind = Path(sys.argv[1]), sys.argv[5]
+    gpu, mib, life_s = map(float, sys.argv[2:5])
+    end = time.monotonic() + life_s
     holding = os.pipe()
     if os.fork():
         os.close(holding[1])
         os.read(holding[0], 1)  # the caller may look at the GPUs as soon as we return
         return
-    if zombie:
+    if kind == "invited":
+        os.write(holding[1], b".")
+        while not (state / "invitation").exists():
+            if time.monotonic() > end or not (state / "box.json").exists():
+                return
+            time.sleep(0.05)
+    if kind == "zombie":
         # The child dies and is never waited for: a zombie that the driver still counts.
         child = os.fork()
         if not child:
@@ -30,7 +38,6 @@ def main() -> None:
         pid, back = os.getpid(), 0.0
     ledger.claim(state, ledger.Holder(int(gpu), pid, ledger.start_ticks(pid), int(mib), NAME, back))
     os.write(holding[1], b".")
-    end = time.monotonic() + life_s
     # The box coming down ends it, and with it a zombie of its own.
     while time.monotonic() < end and (state / "box.json").exists():
         ledger.touch(state, int(gpu), pid)

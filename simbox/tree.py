@@ -1,8 +1,8 @@
 """Local patches in the SGLang tree that the server would import.
 
 The model counts what is really there: a line `# simbox-patch: 0.904` in one of the files below costs that many
-milliseconds in every forward pass. trees/clean and trees/patched are two such trees, small enough to read, for
-PYTHONPATH; the patched one no longer matches its own RECORD, which is how such a tree is found out.
+milliseconds in every forward pass. trees/clean and trees/patched are two such trees, small enough to read: the box
+installs one of them (knob `tree`). The patched one no longer matches its own RECORD, which is how it is found out.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ import importlib.util
 import re
 from pathlib import Path
 
+from simbox.environment import TREES
+
 _FILES = ("srt/managers/scheduler.py", "srt/speculative/eagle_worker_v2.py")
 _PATCH = re.compile(r"^\s*# simbox-patch: (\d+(?:\.\d+)?)", re.MULTILINE)
 
 
-def patch_ms() -> float:
-    """Return what the patches in the importable sglang cost a forward pass; 0.0 without any."""
+def patch_ms(installed: str) -> float:
+    """Return what patches cost a forward pass: those in the importable sglang, without one those in TREES/installed."""
     try:
         found = importlib.util.find_spec("sglang")
     except (ImportError, ValueError):
-        return 0.0
-    if found is None or not found.origin:
-        return 0.0
+        found = None
+    here = found.origin if found is not None else None
+    folder = Path(here).parent if here else TREES / installed / "sglang"
     total = 0.0
     for name in _FILES:
-        file = Path(found.origin).parent / name
+        file = folder / name
         if file.is_file():
             total += sum(map(float, _PATCH.findall(file.read_text(encoding="utf-8", errors="replace"))))
     return total

@@ -50,6 +50,8 @@ ONLY_IN = {
     "testinfra": {"tokgate.hosts"},
     "click": {"tokgate.cli"},
 }
+# The one module by which a program of its own is pytest's guest.
+GUESTS = {"simbox/pytest_plugin.py": {"pytest"}}
 # Programs that are sent to a host and run there by any Python.
 STANDARD_LIBRARY_ONLY = {"tokgate/server/supervisor.py"}
 OUTSIDE = ("fixtures", "perf_tests", "probe", "simbox")
@@ -100,6 +102,8 @@ def _forbidden(name: str, target: str) -> str | None:
         return "this program runs on hosts that have nothing but a Python"
     if package in OURS:
         return _wrong_direction(here, there)
+    if package in GUESTS.get(name, set()):
+        return None
     if package in ONLY_IN and not any(here == r for r in ONLY_IN[package]):
         return f"{package} belongs to {', '.join(sorted(ONLY_IN[package]))}"
     if package not in PACKAGES.get(here, {package}) | sys.stdlib_module_names:
@@ -179,6 +183,8 @@ PLANTED = [
     ("probe/x.py", "import tokgate"),
     ("probe/x.py", "import numpy"),
     ("simbox/deep/x.py", "from tokgate.records import Launch"),
+    ("simbox/deep/x.py", "import pytest"),
+    ("simbox/pytest_plugin.py", "from fixtures.settings import GATE"),
 ]
 
 
@@ -215,6 +221,7 @@ ALLOWED = [
         "import pytest\nfrom fixtures.promises import Promises\nfrom tokgate.records import Verdict",
     ),
     ("probe/x.py", "import torch"),
+    ("simbox/pytest_plugin.py", "import pytest\nfrom simbox import box"),
 ]
 
 

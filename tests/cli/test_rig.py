@@ -94,6 +94,30 @@ def test_check_says_ok() -> None:
     assert {"kimi-k2.5-8gpu: ok", "sglang-cpu: ok"} <= set(result.stdout.splitlines())
 
 
+def test_check_says_what_nccl_and_sglang_make_of_the_settings() -> None:
+    overrides = [
+        "--rig-set", "server.nccl.NCCL_P2P_LEVEL=sys",
+        "--rig-set", "server.environment.CUDA_DEVICE_MAX_CONNECTIONS=1",
+    ]  # fmt: skip
+    result = tokgate("rig", "check", "kimi-k2.5-8gpu", *overrides)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "kimi-k2.5-8gpu: ok"
+    assert max(map(len, lines)) <= 80
+    text = " ".join(result.stdout.split())
+    assert 'warning: NCCL_P2P_LEVEL = "sys": NCCL ignores "sys" without a word' in text
+    assert "do: write SYS (NCCL 2.30.7 src/graph/paths.cc, ncclGetLevel;" in text
+    assert 'warning: CUDA_DEVICE_MAX_CONNECTIONS = "1": SGLang sets it to 8 (engine.py)' in text
+    assert text.index("warning: ") < text.index("note: NCCL_MAX_NCHANNELS")
+
+
+def test_check_refuses_what_nccl_would_refuse() -> None:
+    result = tokgate("rig", "check", "kimi-k2.5-8gpu", "--rig-set", "server.nccl.NCCL_ALGO=Rings")
+    assert result.exit_code == 4
+    assert 'server.nccl.NCCL_ALGO: found "Rings"' in result.stderr
+    assert "write Ring" in result.stderr
+
+
 def test_check_lists_every_error_and_fails(checkout: Path) -> None:
     result = tokgate("rig", "check", "sglang-cpu", "broken", "missing", root=checkout)
     assert result.exit_code == 4
@@ -117,3 +141,13 @@ def test_a_usage_error_has_no_traceback(checkout: Path) -> None:
     assert result.returncode == 4
     assert result.stderr.startswith(f"tried: read the rig {checkout}/rigs/broken.toml\nfound: ")
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--arm", "baseline")])
+def test_a_simulated_rig_says_so_wherever_it_is_shown(arguments: tuple[str, ...]) -> None:
+    simulated = ("--rig-set", "simulated=true")
+    told = tokgate("rig", "show", "kimi-k2.5-8gpu", *arguments, *simulated).stdout
+    assert told.startswith("SIMULATED  rig kimi-k2.5-8gpu: no number here says anything")
+    assert "SIMULATED" not in tokgate("rig", "show", "kimi-k2.5-8gpu", *arguments).stdout
+    checked = tokgate("rig", "check", "kimi-k2.5-8gpu", *simulated).stdout.splitlines()
+    assert checked[0] == "kimi-k2.5-8gpu: ok, SIMULATED"

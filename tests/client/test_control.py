@@ -205,3 +205,34 @@ def test_a_proxy_of_the_callers_shell_does_not_come_between(monkeypatch: pytest.
 
     with serving(script) as target, Control(f"http://127.0.0.1:{target.port}") as plain:
         assert plain.get_json("/x") == {}
+
+
+def test_a_profile_is_asked_for_under_the_names_of_every_version() -> None:
+    asked: list[tuple[str, dict[str, object]]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.url.path, json.loads(request.content or b"{}")))
+        return reply(200, "Start profiling.\n")
+
+    with control(answer) as plain:
+        plain.start_profile("/tmp/there", steps=8, limit_s=5)
+        plain.stop_profile(limit_s=5)
+    assert asked == [
+        (
+            "/start_profile",
+            {
+                "output_dir": "/tmp/there",
+                "num_steps": 8,
+                "activities": ["CPU", "GPU"],
+                "with_stack": False,
+                "record_shapes": False,
+            },
+        ),
+        ("/stop_profile", {}),
+    ]
+
+
+def test_a_server_without_a_profiler_is_told() -> None:
+    with control(always(404, "Not Found")) as plain, pytest.raises(BenchFault) as caught:
+        plain.start_profile("/tmp/there", steps=8, limit_s=5)
+    assert caught.value.found == "HTTP 404: Not Found"

@@ -176,7 +176,11 @@ class Checkout:
 
     def finished(self, program: Program, latest: Path | None = None) -> GateRun:
         code, said = program.finish()
-        return GateRun.over(self, code, said, (latest or self.root / "reports" / "latest").resolve())
+        return GateRun.over(self, code, said, latest.resolve() if latest else self.newest())
+
+    def newest(self) -> Path:
+        """Return the run folder made last; `latest` passes over runs that launched nothing."""
+        return max(path for path in (self.root / "reports").iterdir() if path.name != "latest")
 
     def judged_again(self, run: GateRun) -> GateRun:
         """Run `tokgate report` on a run's folder, which writes the reports in it anew."""

@@ -35,3 +35,7 @@ def test_an_empty_run_is_not_green(usage: Usage) -> None:
     assert run.outcome == "invalid"
     assert "no test was selected" in run.said
     assert "pytest perf_tests -m eagle3" in run.verdict["do"]
+
+
+def test_an_empty_run_is_not_the_latest(usage: Usage) -> None:
+    assert not (usage.empty.folder.parent / "latest").is_symlink()

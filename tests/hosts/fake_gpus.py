@@ -109,7 +109,8 @@ def no_nvml() -> FakeNvml:
 def row(index: int, used: int = 0, *, name: str = "NVIDIA H200", mig: str = "Disabled") -> str:
     free = 143771 - 614 - used
     return (
-        f"{index}, GPU-{index}, {name}, 00000000:0{index}:00.0, 590.48, 143771, 614, {used}, {free}, {mig}\n"
+        f"{index}, GPU-{index}, {name}, 00000000:0{index}:00.0, 590.48, 143771, 614, {used}, {free}, {mig},"
+        " 34, 78.35, 345, 1, 16\n"
     )
 
 

@@ -4,12 +4,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.hosts.fake_gpus import MIB, FakeGpu, FakeNvml
+from tests.hosts.fake_gpus import MIB, FakeGpu, FakeNvml, row, write_nvidia_smi
 from tests.sshd import Sshd
 from tokgate.hosts.clean_slate import STALL_S, look
 from tokgate.hosts.connection import Host, connect
@@ -267,6 +268,79 @@ def test_memory_that_does_not_move_is_given_up_before_the_limit(host: Host) -> N
     assert len(found) == 1
 
 
+def test_memory_that_comes_back_in_jumps_is_waited_for(host: Host) -> None:
+    gpu = FakeGpu(used=3000 * MIB)
+
+    def then(now: float) -> None:
+        # Each pause is just short of giving up.
+        gpu.used = max(0, 3000 - 1000 * int(now // 40)) * MIB
+
+    assert gpus_of(host, gpu, then, wait_s=300) == (0.0, 120.0, [])
+
+
+def test_memory_that_grows_and_shrinks_is_not_on_its_way_back(host: Host) -> None:
+    gpu = FakeGpu(used=100 * MIB)
+
+    def then(now: float) -> None:
+        gpu.used = (100 + int(now) % 7) * MIB
+
+    _, waited, found = gpus_of(host, gpu, then)
+    assert waited == STALL_S
+    assert len(found) == 1
+
+
+def test_an_ending_holder_that_is_replaced_by_a_stranger_is_not_waited_for(host: Host) -> None:
+    gpu = FakeGpu(used=100 * MIB)
+
+    def then(now: float) -> None:
+        if now == 5:
+            gpu.processes.append((os.getpid(), 100 * MIB))
+
+    _, waited, found = gpus_of(host, gpu, then)
+    assert waited == 5
+    assert f"pid {os.getpid()}" in found[0]
+
+
+def test_a_look_reads_the_process_table_once_and_says_what_it_took(host: Host) -> None:
+    tables = []
+
+    def read_table(host: Host) -> tuple[ProcessSeen, ...]:
+        tables.append(processes(host))
+        return tuple(p for p in tables[-1] if p.mark is None)
+
+    slate = look(
+        host,
+        rig(1, wait_s=1),
+        when="before 01-baseline",
+        port=None,
+        ours=NOBODY,
+        nvml=FakeNvml(FakeGpu(used=MIB, processes=[(os.getpid(), MIB)])),
+        clock=time,
+        read_table=read_table,
+    )
+    assert len(tables) == 1
+    assert slate.holders[0].pid == os.getpid()
+    assert slate.look_s is not None
+    assert 0 < slate.look_s < 30
+
+
+def test_a_leftover_of_many_processes_is_named_in_short_with_every_pid(host: Host, run_id: str) -> None:
+    def read_table(host: Host) -> tuple[ProcessSeen, ...]:
+        return tuple(
+            ProcessSeen(
+                pid=pid, start_ticks=1, ppid=1, pgid=1, sid=1, state="S", comm="x", cmdline="x", mark=run_id
+            )
+            for pid in range(100, 111)
+        )
+
+    slate = look(
+        host, rig(wait_s=1), when="x", port=None, ours=NOBODY, clock=FakeClock(), read_table=read_table
+    )
+    (finding,) = [f for f in slate.findings if run_id in f.what]
+    assert finding.what.endswith("pid 103 of an unknown user (x); and 7 more")
+    assert finding.do.endswith("kill -KILL 100 101 102 103 104 105 106 107 108 109 110")
+
+
 def test_the_rigs_limit_holds_even_while_memory_shrinks(host: Host) -> None:
     gpu = FakeGpu(used=1000 * MIB)
 
@@ -308,3 +382,14 @@ def test_it_is_the_same_behind_ssh(
         slate = slate_of(host, rig(wait_s=1), port=port)
     assert child.pid in {p.pid for p in slate.leftovers}
     assert [f for f in slate.findings if f"port {port} is taken by pid {os.getpid()}" in f.what]
+
+
+@pytest.mark.sshd
+def test_gpus_behind_ssh_are_asked_of_that_hosts_own_nvidia_smi(sshd: Sshd, tmp_path: Path) -> None:
+    write_nvidia_smi(tmp_path / "bin", gpus=row(0) + row(1, 400))
+    spec = sshd.spec(python=sys.executable, work_dir=str(tmp_path / "work"), path=(str(tmp_path / "bin"),))
+    # An NVML of this machine says nothing about that one.
+    slate = slate_of(connect(spec), rig(2, wait_s=1), nvml=FakeNvml(FakeGpu(), FakeGpu()))
+    assert [(g.allocated_mib, g.source) for g in slate.gpus] == [(0.0, "nvidia-smi"), (400.0, "nvidia-smi")]
+    (finding,) = without_notes(slate)
+    assert "GPU 1 (NVIDIA H200): 400 MiB are allocated, held by no known process" in finding.what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import hashlib
 import json
 import os
@@ -150,7 +151,7 @@ def test_every_change_to_a_wheel_is_named(server: Server, take: Take) -> None:
     more = take()
     assert edited.facts["sglang.changed"] == "1: sglang/srt/worker.py"
     assert more.facts["sglang.changed"] == (
-        "3: sglang/srt/configs/E=1,N=2, x.json, sglang/srt/debug.py, sglang/srt/worker.py"
+        "3: sglang/srt/debug.py, sglang/srt/worker.py, sglang/srt/configs/E=1,N=2, x.json (missing)"
     )
     assert len({edited.facts["sglang.dirty"], more.facts["sglang.dirty"], "no"}) == 3
     assert noted(edited, "1: sglang/srt/worker.py")
@@ -303,7 +304,11 @@ def test_everything_unknown_has_its_reason(take: Take) -> None:
 def test_gpus_are_named_by_what_may_slow_them(
     take: Take, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = "NVIDIA H200, GPU-0, 590.48, 96.00, 5, 16, 700.00, 1980, Enabled, [N/A]\n"
+    # index to mig.mode.current, in the order in which they are asked for.
+    row = (
+        "0, NVIDIA H200, GPU-0, 00000000:19:00.0, 590.48, 96.00, 143771, 616, 5, 16, 8, 700.00, 700.00, 700.00,"
+        " 1980, 3201, 1980, 3201, Enabled, Default, [N/A], Disabled\n"
+    )
     write_nvidia_smi(tmp_path / "bin", gpus=row, apps="| NVIDIA-SMI 590.48   CUDA Version: 13.1     |\n")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     found = take(gpus=1)
@@ -311,8 +316,20 @@ def test_gpus_are_named_by_what_may_slow_them(
     assert found.facts["gpu.0.power.limit"] == "700.00"
     assert found.facts["gpu.0.ecc.mode.current"] == "not told: not available on this card or driver"
     assert found.facts["gpu.cuda"] == "13.1"
+    assert noted(found, "GPU 0 runs on 8 of 16 PCIe lanes")
+    assert why(found, "gpu.topology")
     write_nvidia_smi(tmp_path / "bin", gpus="No devices were found\n", rc=6)
     assert why(take(gpus=1), "gpu") == "No devices were found"
+
+
+def test_two_looks_at_one_boot_differ_in_nothing(take: Take) -> None:
+    before, after = take().facts, take().facts
+    assert before == after
+    booted = before["host.booted_at"]
+    assert booted is not None
+    moment = dt.datetime.strptime(booted, "%Y-%m-%dT%H:%MZ").replace(tzinfo=dt.UTC)
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    assert abs((dt.datetime.now(dt.UTC) - moment).total_seconds() - up) < 120
 
 
 @pytest.mark.sshd

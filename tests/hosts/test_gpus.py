@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import signal
 import subprocess
@@ -13,10 +14,11 @@ import pytest
 
 from tests.hosts.fake_gpus import MIB, FakeGpu, FakeNvml, no_nvml, row, write_nvidia_smi
 from tokgate.hosts.connection import Host, connect
-from tokgate.hosts.gpu_judgement import name_holders
+from tokgate.hosts.gpu_judgement import judge, name_holders
+from tokgate.hosts.gpu_readout import GpuReadout
 from tokgate.hosts.gpus import look_at_gpus
 from tokgate.hosts.processes import processes
-from tokgate.records import Finding, GpuHolder, ProcessSeen
+from tokgate.records import Finding, GpuHolder, GpuSeen, ProcessSeen
 from tokgate.rig.models import GpuSpec, HostSpec
 
 TWO = GpuSpec(count=2, model="H200")
@@ -68,10 +70,13 @@ def test_a_holder_is_named(host: Host) -> None:
     assert [g.allocated_mib for g in gpus] == [0.0, 1542.0]
     assert (named.gpu_index, named.pid, named.start_ticks) == (1, holder.pid, start)
     assert (named.command, named.used_mib) == ("sleep 1000", 1542.0)
+    assert named.started_at is not None
+    began = dt.datetime.fromisoformat(named.started_at)
+    assert abs((dt.datetime.now(dt.UTC) - began).total_seconds()) < 60
     finding = only(findings)
     assert finding.severity == "unclean"
     assert "GPU 1 (NVIDIA H200): 1542 MiB are allocated" in finding.what
-    assert f"pid {holder.pid} of {named.user} (sleep 1000, 1542 MiB)" in finding.what
+    assert f"pid {holder.pid} of {named.user} (sleep 1000, 1542 MiB, since 20" in finding.what
     assert "by hand" in finding.do
     # The same memory is no surprise when the process is the gate's own.
     assert expected[2] == ()
@@ -183,7 +188,7 @@ def test_a_driver_too_old_for_the_second_memory_call_is_asked_through_nvidia_smi
 def test_a_driver_that_does_not_know_a_field_is_asked_without_it(host: Host, bin_folder: Path) -> None:
     write_nvidia_smi(
         bin_folder,
-        gpus="0, GPU-0, Tesla T4, 0:3, 470, 15109, 0, 15109, [N/A]\n",
+        gpus="0, GPU-0, Tesla T4, 0:3, 470, 15109, 0, 15109, [N/A], 30, 9, 300, 1, 16\n",
         before='case "$1" in *memory.reserved*) echo \'Field "memory.reserved" is not a valid field to query.\';'
         " exit 2;; esac",
     )
@@ -227,7 +232,7 @@ def test_a_failing_nvidia_smi_is_a_finding(
 
 @pytest.mark.parametrize("spelling", ["[N/A]", "[Insufficient Permissions]", "[GPU is lost]", ""])
 def test_a_cell_without_a_number_is_not_an_empty_gpu(host: Host, bin_folder: Path, spelling: str) -> None:
-    cells = f"0, GPU-0, NVIDIA H200, 0:3, 590, {spelling}, {spelling}, {spelling}, {spelling}, Disabled\n"
+    cells = f"0, GPU-0, NVIDIA H200, 0:3, 590, {spelling}, {spelling}, {spelling}, {spelling}, Disabled, 1, 1, 1, 1, 1\n"
     write_nvidia_smi(bin_folder, gpus=cells)
     finding = only(look_at_gpus(host, GpuSpec(count=1), no_nvml())[2])
     assert finding.severity == "unknown"
@@ -279,3 +284,53 @@ def test_a_holder_in_its_last_moments_is_told_from_a_living_one() -> None:
     assert named.note is not None
     assert named.note.startswith("ending")
     assert named.command == "python3"
+
+
+def test_a_holder_says_since_when_and_in_which_container_it_runs() -> None:
+    process = ProcessSeen(
+        pid=7,
+        start_ticks=1,
+        ppid=1,
+        pgid=7,
+        sid=7,
+        state="S",
+        user="ada",
+        comm="python3",
+        cmdline="python3 train.py",
+        started_at="2026-11-29T14:03:11+00:00",
+        within="docker container 3f2a0c1b9d8e",
+    )
+    holders = name_holders([GpuHolder(gpu_index=0, pid=7, used_mib=1542.0)], [process])
+    gpu = GpuSeen(index=0, name="H200", allocated_mib=1542.0, source="nvml")
+    finding = only(judge(GpuReadout(gpus=(gpu,)), holders, GpuSpec(count=1), frozenset()))
+    assert finding.what == (
+        "GPU 0 (H200): 1542 MiB are allocated, held by pid 7 of ada (python3 train.py, 1542 MiB,"
+        " since 2026-11-29 14:03:11 UTC, in docker container 3f2a0c1b9d8e)"
+    )
+
+
+def test_a_warning_amid_the_rows_is_a_note(host: Host, bin_folder: Path) -> None:
+    write_nvidia_smi(bin_folder, gpus=row(0) + "WARNING: infoROM is corrupted at gpu 00000000:00:00.0\n")
+    gpus, _, findings = look_at_gpus(host, GpuSpec(count=1), no_nvml())
+    assert len(gpus) == 1
+    assert only(findings).severity == "note"
+    assert "infoROM is corrupted" in only(findings).what
+
+
+def test_a_list_of_processes_that_fails_alone_is_a_finding(host: Host, bin_folder: Path) -> None:
+    """Both questions are asked in one command: each keeps its own answer."""
+    write_nvidia_smi(
+        bin_folder, gpus=row(0), before='case "$1" in --query-compute*) echo No permission >&2; exit 4;; esac'
+    )
+    gpus, _, findings = look_at_gpus(host, GpuSpec(count=1), no_nvml())
+    assert [g.allocated_mib for g in gpus] == [0.0]
+    assert only(findings).severity == "unknown"
+    assert "exit status 4): No permission" in only(findings).what
+
+
+def test_a_hang_in_the_second_question_keeps_the_first_answer(host: Host, bin_folder: Path) -> None:
+    write_nvidia_smi(bin_folder, gpus=row(0), before='case "$1" in --query-compute*) sleep 1000;; esac')
+    quick = connect(host.spec.model_copy(update={"command_timeout_s": 1.0}))
+    gpus, _, findings = look_at_gpus(quick, GpuSpec(count=1), no_nvml())
+    assert [g.index for g in gpus] == [0]
+    assert "did not answer" in only(findings).what

@@ -15,6 +15,24 @@ def test_what_cannot_be_read_has_a_reason(text: str) -> None:
     assert why
 
 
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ('{"a": {"b": 1}', True),
+        ('{"a": "it ends in here\n', True),
+        ('[1, "]", 2', True),
+        ('{"a": 1]', False),
+        ('{"a": "}"} x', False),
+        ("nul", False),
+    ],
+)
+def test_a_body_that_is_cut_off_is_told_from_one_that_is_wrong(text: str, cut: bool) -> None:
+    value, why = load_json(text)
+    assert value is None
+    assert why is not None
+    assert ("incomplete" in why) is cut
+
+
 def test_null_is_a_value() -> None:
     assert load_json("null") == (None, None)
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 
 import pytest
 
 from tests.parsers.mutations import mutated
+from tests.parsers.traces import decode, trace
 from tokgate.parsers.batch_lines import BatchLines, read_batch_lines
 from tokgate.parsers.decode_summary import group_by_load, summarise_decode
 from tokgate.parsers.log_prefix import log_lines, strip_prefixes
 from tokgate.parsers.nccl_info import read_nccl
+from tokgate.parsers.nccl_ranks import nccl_ranks
 from tokgate.parsers.nccl_records import NcclReading
 from tokgate.parsers.prometheus import Scrape, delta, read_metrics
+from tokgate.parsers.torch_trace import TraceReading, read_torch_trace
+from tokgate.records.nccl import NcclRank
 
 DATA = Path(__file__).parent / "data"
 PER_FILE = 25
@@ -58,6 +63,20 @@ def test_nccl_info(path: Path) -> None:
         assert NcclReading.model_validate_json(reading.model_dump_json()) == reading
         for matrix in reading.matrices:
             assert matrix.protocols.keys() == matrix.algorithms.keys()
+        for rank in nccl_ranks(reading):
+            assert NcclRank.model_validate_json(rank.model_dump_json()) == rank
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_torch_trace(*, packed: bool) -> None:
+    for text in mutated(trace(decode(), packed=False), seed=5, count=PER_FILE * 4):
+        content = gzip.compress(text.encode()) if packed else text.encode()
+        reading = read_torch_trace([content[:50], content[50:]])
+        assert TraceReading.model_validate_json(reading.model_dump_json()) == reading
+        assert reading.complete or reading.unread
+        for kernel in reading.kernels:
+            assert 0 <= kernel.in_steps <= kernel.calls
+            assert 0 <= kernel.total_us < math.inf
 
 
 @pytest.mark.parametrize("path", files("batch_lines", "log"), ids=lambda path: path.stem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tokgate.parsers.overwritten import read_overwritten
+from tokgate.parsers.overwritten import newest_read, read_overwritten
 
 DETERMINISTIC = {"enable_deterministic_inference": True}
 
@@ -70,3 +70,32 @@ def test_no_version_is_no_knowledge(version: str | None) -> None:
     reading = read_overwritten(version, {})
     assert reading.variables == {}
     assert len(reading.unread) == 1
+
+
+def test_values_are_told_where_they_are_known() -> None:
+    reading = read_overwritten("0.5.23", {**DETERMINISTIC, "tp_size": 8})
+    assert reading.values["NCCL_ALGO"] == "allreduce:tree"
+    assert reading.values["CUDA_DEVICE_MAX_CONNECTIONS"] == "8"
+    assert "NCCL_MAX_NCHANNELS" not in reading.values  # one of SGLang's own variables decides
+    assert set(reading.values) <= set(reading.variables)
+
+
+@pytest.mark.parametrize(
+    ("version", "arguments", "filled"),
+    [
+        ("0.5.23", {}, {"NCCL_CUMEM_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}),
+        ("0.5.16", {"enable_nccl_nvls": True}, {"NCCL_CUMEM_ENABLE": "0"}),
+        ("0.5.16", {"enable_symm_mem": True}, {}),
+        ("0.5.2", {}, {}),  # there it overwrites them
+    ],
+)
+def test_what_is_filled_in_where_the_shell_line_leaves_it_unset(
+    version: str, arguments: dict[str, object], filled: dict[str, str]
+) -> None:
+    reading = read_overwritten(version, arguments)
+    assert reading.filled == filled
+    assert not set(reading.filled) & set(reading.variables)
+
+
+def test_the_newest_version_read() -> None:
+    assert read_overwritten(newest_read(), {}).unread == ()

@@ -40,6 +40,8 @@ def test_a_table_has_its_processes_and_names_what_it_could_not_read() -> None:
                 "cmdline": "python3\0-m\0sglang\0",
                 "user": "me",
                 "mark": "r1/01-a",
+                "started": 1795987200,
+                "cgroup": "0::/system.slice/sglang.service",
             },
             {
                 "stat": f"8 (sglang::detoken) {TAIL}",
@@ -58,6 +60,9 @@ def test_a_table_has_its_processes_and_names_what_it_could_not_read() -> None:
         (9, "", None, None),
     ]
     assert table.processes[0].start_ticks == 987654
+    assert table.processes[0].started_at == "2026-11-29T21:20:00+00:00"
+    assert table.processes[0].within == "systemd unit sglang.service"
+    assert (table.processes[1].started_at, table.processes[1].within) == (None, None)
     assert [note.line for note in table.unread] == [4, 5]
 
 
@@ -65,3 +70,10 @@ def test_a_table_has_its_processes_and_names_what_it_could_not_read() -> None:
 def test_no_table_is_told_apart_from_an_empty_one(rows: object) -> None:
     assert read_process_table(rows).unread
     assert not read_process_table([]).unread
+
+
+@pytest.mark.parametrize("odd", [10**30, -(10**30), "soon", 1.5, None, True])
+def test_an_odd_start_time_costs_only_itself(odd: object) -> None:
+    (process,) = read_process_table([{"stat": f"7 (x) {TAIL}", "started": odd, "cgroup": odd}]).processes
+    assert (process.pid, process.within) == (7, None)
+    assert process.started_at is None or odd is True

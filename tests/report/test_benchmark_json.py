@@ -69,6 +69,17 @@ def test_simulated_and_real_never_share_a_table() -> None:
     assert len(groups) == 4
 
 
+@pytest.mark.parametrize("told_by", ["run", "rig"])
+def test_the_file_itself_says_that_it_is_simulated(told_by: str) -> None:
+    evidence = examples.run_evidence(simulated=told_by == "run")
+    content = benchmark_file(evidence, examples.rig(simulated=told_by == "rig"))
+    assert content["machine_info"]["simulated"] is True
+    assert content["commit_info"]["simulated"] is True
+    assert all(b["extra_info"]["simulated"] is True for b in content["benchmarks"])
+    real = benchmark_file(examples.run_evidence(), examples.rig())
+    assert (real["machine_info"]["simulated"], real["commit_info"]["simulated"]) == (False, False)
+
+
 def compare(folder: Path, *arguments: str) -> str:
     for run in ("a", "b"):
         (folder / run).mkdir(exist_ok=True)

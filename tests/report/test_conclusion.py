@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from tests.report.example_verdicts import six_outcomes
-from tokgate.records import PRECEDENCE, Outcome
-from tokgate.report.conclusion import SessionEnd, conclude, worst_first
+from tokgate.records import PRECEDENCE, Outcome, Verdict
+from tokgate.report.conclusion import SessionEnd, conclude, word_of
 
 BY_OUTCOME = {v.outcome: v for v in six_outcomes()}
 CODES = {"pass": 0, "improved": 0, "no-baseline": 12, "inconclusive": 10, "invalid": 11, "regressed": 13}
@@ -61,6 +61,36 @@ def test_every_outcome_that_is_no_pass_says_what_to_do() -> None:
         assert (conclude([verdict]).do is None) == kept
 
 
-def test_worst_first_keeps_the_order_of_equals() -> None:
-    twice = (*six_outcomes(), *six_outcomes())
-    assert [v.outcome for v in worst_first(twice)] == [o for o in PRECEDENCE for _ in range(2)]
+def test_a_drift_as_large_as_every_regression_leads_the_headline() -> None:
+    regressed = BY_OUTCOME[Outcome.REGRESSED]  # -32 %
+    drift = Verdict(
+        check="drift",
+        outcome=Outcome.INCONCLUSIVE,
+        headline="the machine drifted -35.0%",
+        workload="single",
+        change=-0.35,
+        do="look at clocks",
+    )
+    told = conclude([regressed, drift])
+
+    assert (told.outcome.value, told.exit_code) == ("regressed", 13)
+    assert told.headline.startswith(
+        "the machine drifted -35.0%; no regression is larger than that: speculation"
+    )
+    assert told.do == "look at clocks"
+    for other in ({"change": -0.05}, {"workload": "conc4"}, {"outcome": Outcome.PASS}):
+        assert conclude([regressed, drift.model_copy(update=other)]).headline == regressed.headline
+
+
+def test_a_number_without_a_limit_is_a_note_and_not_counted_as_a_pass() -> None:
+    passed = BY_OUTCOME[Outcome.PASS]
+    unlimited = passed.model_copy(update={"floor": None})
+
+    assert (word_of(passed), word_of(unlimited)) == ("pass", "note")
+    told = conclude([passed, unlimited, unlimited])
+    assert told.headline == "3 verdicts: 1 pass, 2 measured without a limit"
+    assert conclude([unlimited]).headline == "1 verdict: 1 measured without a limit"
+
+
+def test_a_check_without_a_metric_is_a_pass_not_a_note() -> None:
+    assert word_of(Verdict(check="clean_slate", outcome=Outcome.PASS, headline="clean")) == "pass"

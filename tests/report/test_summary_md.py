@@ -36,7 +36,7 @@ def test_foreign_text_is_only_text(foreign: str, escaped: str) -> None:
 def test_every_table_row_has_as_many_cells_as_its_head() -> None:
     rows = [line for line in summary(*example_verdicts.verdicts()).split("\n") if line.startswith("|")]
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(cells) == {10, 9, 4}  # verdicts, arms, differences
+    assert set(cells) == {11, 9, 4}  # verdicts, arms, differences
 
 
 def test_nothing_foreign_is_html() -> None:
@@ -48,14 +48,17 @@ def test_outcome_reason_and_next_step_are_there() -> None:
     assert told.startswith("# tokgate REGRESSED: speculation loses: 60.2 tok/s")
     assert "**Next:** look for 'cuda graph: False'" in told
     assert (
-        "| **regressed** | speculation\\_beats\\_its\\_twin | 02-eagle3-2step | single | 60.2 tok/s |" in told
+        "| **regressed** | speculation\\_beats\\_its\\_twin | 02-eagle3-2step | single |"
+        " decode\\_tok\\_s | 60.2 tok/s |" in told
     )
     assert "| 02-eagle3-2step | single | 60.2 | 30.71 | 21.03 | 1.86 | 0.682 | 15 |" in told
     assert "Raw data: `reports/x`" in told
 
 
 def test_simulated_is_said() -> None:
-    assert "**SIMULATED**" in summary(*example_verdicts.six_outcomes(), simulated=True)
+    told = summary(*example_verdicts.six_outcomes(), simulated=True)
+    assert told.startswith("# tokgate SIMULATED REGRESSED: speculation loses")
+    assert "> **SIMULATED**: no number here says anything about a real machine." in told
     assert "SIMULATED" not in summary(*example_verdicts.six_outcomes())
 
 

@@ -22,11 +22,11 @@ def block(
 
 def test_the_block_as_a_whole() -> None:
     assert block(*example_verdicts.six_outcomes(), simulated=True) == [
+        "SIMULATED  rig kimi-8gpu: no number here says anything about a real machine",
         "tokgate  REGRESSED  exit 13  rig kimi-8gpu",
-        "SIMULATED: no number here says anything about a real machine",
         "speculation loses: 60.2 tok/s where the control arm makes 88.5 (-32.0 %)",
         "",
-        "REGRESSED    speculation_beats_its_… 02-eagle3-2step/single  60.2 tok/s  -32.0 %",
+        "REGRESSED    speculation_bea… decode_tok_s 02-eagle3-2step/single  60.2  -32.0 %",
         "             speculation loses: 60.2 tok/s where the control arm makes 88.5",
         "             (-32.0 %)",
         "             do: look for 'cuda graph: False' on decode lines: grep 'Decode",
@@ -35,14 +35,14 @@ def test_the_block_as_a_whole() -> None:
         "             the server of 03-eagle3-pinned did not start: it does not fit into",
         "             GPU memory",
         "             do: free GPU 3, held by pid 4242 (python3)",
-        "inconclusive steadiness 02-eagle3-2step/conc4  n=4",
+        "inconclusive steadiness total_tok_s 02-eagle3-2step/conc4  n=4",
         "             02-eagle3-2step, conc4: the series still rises, 16 generations are",
         "             too few",
         "             do: measure longer: --rig-set workloads.conc4.repeats=12",
-        "no-baseline  stored_baseline 02-eagle3-2step/single  60.2 tok/s  n=15",
+        "no-baseline  stored_baseline decode_tok_s 02-eagle3-2step/single  60.2 tok/s",
         "             no stored baseline for 02-eagle3-2step, single",
         "             do: tokgate baseline update kimi-8gpu --why 'first measurement'",
-        "improved     stored_baseline 01-baseline/single  88.8 tok/s  +5.6 %  n=15",
+        "improved     stored_baseline decode_tok_s 01-baseline/single  88.8 tok/s  +5.6 %",
         "pass         time_to_first_token 01-baseline/single  80.0 ms  n=15",
         "raw: reports/20261129T154000-kimi-8gpu",
     ]
@@ -96,7 +96,7 @@ def test_a_verdicts_text_tells_everything_that_backs_it() -> None:
     regressed = example_verdicts.six_outcomes()[2]
     assert verdict_text(regressed).split("\n") == [
         "REGRESSED speculation loses: 60.2 tok/s where the control arm makes 88.5 (-32.0 %)",
-        "  speculation_beats_its_twin 02-eagle3-2step/single: 60.2 tok/s  -32.0 %  n=15",
+        "  speculation_beats_its_twin decode_tok_s 02-eagle3-2step/single: 60.2 tok/s  -32.0 %  n=15",
         "  against: 88.5 tok/s (twin: baseline arm of this session, n=30)",
         "  interval: -32.6 % … -31.4 %",
         "  floor: 3.0% and 0.5 tok/s, both exceeded",
@@ -131,3 +131,45 @@ def test_colour_only_on_a_terminal_that_wants_it(
     stream: io.StringIO, environ: dict[str, str], wanted: bool
 ) -> None:
     assert wants_colour(stream, environ) is wanted
+
+
+@pytest.mark.parametrize(
+    ("check", "metric", "unit", "row"),
+    [
+        (
+            "stored_baseline",
+            "ttft_ms",
+            "ms",
+            "stored_baseline ttft_ms 01-baseline/single  82.2 ms  -7.4 %  n=15",
+        ),
+        (
+            "decode_throughput",
+            "decode_tok_s",
+            "tok/s",
+            "decode_throughput 01-baseline/single  82.2 tok/s  -7.4 %  n=15",
+        ),
+        (
+            "stored_baseline",
+            "client_decode_tok_s",
+            "tok/s",
+            "stored_baseli… client_decode_tok_s 01-baseline/single  82.2  -7.4 %",
+        ),
+    ],
+)
+def test_a_row_names_its_metric_unless_the_check_does(check: str, metric: str, unit: str, row: str) -> None:
+    passed = example_verdicts.six_outcomes()[0]
+    measured = {"check": check, "metric": metric, "unit": unit, "value": 82.2, "change": -0.074}
+    assert f"pass         {row}" in block(passed.model_copy(update=measured))
+
+
+def test_a_number_without_a_limit_is_told_as_a_note() -> None:
+    passed = example_verdicts.six_outcomes()[0].model_copy(update={"floor": None})
+    lines = block(passed)
+    assert "note         time_to_first_token 01-baseline/single  80.0 ms  n=15" in lines
+    assert not any(line.startswith("pass ") for line in lines)
+
+
+def test_a_command_to_run_is_not_cut_after_four_lines() -> None:
+    regressed = example_verdicts.six_outcomes()[2]
+    do = " ".join(f"--rig-set workloads.conc4.repeats={number}" for number in range(8))
+    assert any(line.strip().endswith("repeats=7") for line in block(regressed.model_copy(update={"do": do})))

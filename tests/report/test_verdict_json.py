@@ -116,3 +116,15 @@ def test_a_simulated_rig_is_simulated_whoever_says_so() -> None:
     content = build(examples.run_evidence(), (), examples.rig(simulated=True))
     assert content.simulated
     assert build(examples.run_evidence(simulated=True), (), examples.rig()).simulated
+
+
+def test_a_version_that_is_none_does_not_swell_the_file() -> None:
+    evidence = examples.run_evidence()
+    server = evidence.launches[0].server
+    assert server is not None
+    long = evidence.launches[0].model_copy(
+        update={"server": server.model_copy(update={"sglang_version": "9" * 10_000})}
+    )
+    content = written((), evidence.model_copy(update={"launches": (long,)}))
+    assert content["launches"][0]["sglang_version"].startswith("9" * 50 + "… (10000 characters, sha256 ")
+    assert len(content["launches"][0]["sglang_version"]) < 120

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.report import example_verdicts, examples
 from tokgate.report.verdict_json import build
-from tokgate.report.verdict_rows import VerdictRow, verdict_rows
+from tokgate.report.verdict_rows import VerdictRow, difference_rows, verdict_rows
 
 
 def rows() -> dict[str, VerdictRow]:
@@ -25,3 +25,29 @@ def test_what_was_not_measured_is_no_number() -> None:
 
 def test_only_pass_and_improved_are_kept_promises() -> None:
     assert {name for name, row in rows().items() if row.kept} == {"pass", "improved"}
+
+
+def test_a_number_without_a_limit_is_a_note() -> None:
+    passed = example_verdicts.six_outcomes()[0].model_copy(update={"floor": None})
+    (row,) = verdict_rows(build(examples.run_evidence(), (passed,), examples.rig()))
+    assert (row.outcome, row.kept) == ("note", True)
+
+
+def test_only_the_first_row_of_a_next_step_is_new() -> None:
+    regressed, other = example_verdicts.six_outcomes()[2], example_verdicts.six_outcomes()[4]
+    file = build(examples.run_evidence(), (regressed, regressed, other), examples.rig())
+    assert [(row.outcome, row.told) for row in verdict_rows(file)] == [
+        ("regressed", False),
+        ("regressed", True),
+        ("invalid", False),
+    ]
+
+
+def test_what_differs_is_told_once_with_all_it_stands_beside() -> None:
+    improved = example_verdicts.six_outcomes()[1]
+    assert improved.reference is not None
+    files = [improved.reference.model_copy(update={"label": f"{n}.json"}) for n in range(5)]
+    beside = tuple(improved.model_copy(update={"reference": file}) for file in files)
+    (row,) = difference_rows(build(examples.run_evidence(), beside, examples.rig()))
+    assert (row.difference.key, row.checks) == ("gpu.0.driver", "stored_baseline")
+    assert row.references == "0.json, 1.json, 2.json, 2 more"

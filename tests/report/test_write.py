@@ -62,3 +62,14 @@ def test_a_folder_of_that_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "20261129T154000-a").mkdir()
     point_latest(tmp_path / "20261129T154000-a")
     assert not (tmp_path / "latest").is_symlink()
+
+
+def test_a_part_judged_again_lies_beside_and_links_back(tmp_path: Path) -> None:
+    (tmp_path / "rig.json").write_text("{}", encoding="utf-8")
+    write_all(tmp_path, examples.run_evidence(), example_verdicts.six_outcomes(), examples.rig())
+    part = tmp_path / "rejudged-1"
+    passed = example_verdicts.six_outcomes()[:1]
+    write_all(tmp_path, examples.run_evidence(), passed, examples.rig(), into=part)
+    assert json.loads((tmp_path / "verdict.json").read_text("utf-8"))["outcome"] == "regressed"
+    assert json.loads((part / "verdict.json").read_text("utf-8"))["outcome"] == "pass"
+    assert 'href="../rig.json"' in (part / "report.html").read_text("utf-8")

@@ -42,6 +42,11 @@ CHANGED = [
     (('python = "/opt/python"', 'python = "/opt/python"\npass_environment = ["A=B"]'), 'server.pass_environment[0]: found the name "A=B"'),
     (("topk = 1", "topk = 1\nargs = {port = 8000}"), 'arms[1 "eagle3-2step"].args.port: found 8000; wanted it in server.args.port'),
     (('kind = "baseline"', 'kind = "baseline"\nargs = {speculative_attention_mode = "x"}'), "wanted none in the baseline arm"),
+    # GPUs and NCCL
+    (('NCCL_PROTO = "LL"', 'NCCL_PROTO = "LLL"'), 'server.nccl.NCCL_PROTO: found "LLL"; wanted another value: NCCL will not initialise: "LLL" in "LLL"'),
+    (('NCCL_PROTO = "LL"', 'NCCL_ALGO = "Tree"'), "no algorithm with a protocol is left for Broadcast, Reduce, AllGather, ReduceScatter"),
+    (('OMP_NUM_THREADS = "1"', 'NCCL_ALGO = "Rings"'), 'server.environment.NCCL_ALGO: found "Rings"; wanted another value'),
+    (("topk = 1", 'topk = 1\nenvironment = {NCCL_BUFFSIZE = "0"}'), 'arms[1 "eagle3-2step"].environment.NCCL_BUFFSIZE: found "0"; wanted another value: in the arm eagle3-2step'),
     # prompts
     (("last_id = 100", "last_id = 3"), "prompt_sets.ids.last_id: found 3; wanted more than first_id = 3"),
     (("last_id = 100", "last_id = 2000000"), "wanted at most 999999: an id beyond the vocabulary kills the server"),
@@ -129,3 +134,27 @@ def test_unique_prompts_must_suffice(checkout: Checkout, tmp_path: Path) -> None
     assert 'found "unique" with 5 prompts in "texts" for 6 generations' in checkout.refusal().found
     checkout.write(add=TEXTS + workload.replace("concurrency = 3", "concurrency = 2"))
     assert checkout.load().workload("unique").cache == "unique"
+
+
+GPUS = [
+    (("tp_size = 1", "tp_size = 8"), "server.args.tp_size: found 8 GPUs asked for by the arm baseline (tp_size = 8); wanted no more than gpus.count = 4"),
+    (("tp_size = 1", "tp = 2\ndp_size = 4"), "server.args.tp: found 8 GPUs asked for by the arm baseline (tp_size = 2, dp_size = 4)"),
+    (("topk = 1", "topk = 1\nargs = {tp_size = 8}"), 'arms[1 "eagle3-2step"].args.tp_size: found 8 GPUs asked for by the arm eagle3-2step'),
+    (("tp_size = 1\n\n[server.environment]", 'tp_size = 4\n\n[server.environment]\nCUDA_VISIBLE_DEVICES = "0,1"'), 'server.environment.CUDA_VISIBLE_DEVICES: found "0,1", 2 GPUs for the 4 that the arm baseline asks for'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "expected"), GPUS, ids=[str(i) for i in range(len(GPUS))])
+def test_more_gpus_than_the_host_has(checkout: Checkout, change: tuple[str, str], expected: str) -> None:
+    checkout.write(("count = 0", "count = 4"), change)
+    assert expected in checkout.refusal().found
+
+
+def test_as_many_gpus_as_the_host_has(checkout: Checkout) -> None:
+    checkout.write(("count = 0", "count = 4"), ("tp_size = 1", "tp_size = 4"))
+    checkout.load()
+
+
+def test_what_nccl_merely_ignores_refuses_nothing(checkout: Checkout) -> None:
+    checkout.write(('NCCL_PROTO = "LL"', 'NCCL_P2P_LEVEL = "sys"'))
+    checkout.load()

@@ -11,7 +11,7 @@ import pytest
 
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import ArgValue, Rig
-from tokgate.server.command_line import MASK, LaunchLine, arm_environment, launch_line, rig_line
+from tokgate.server.command_line import MASK, Extra, LaunchLine, arm_environment, launch_line, rig_line
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -309,3 +309,25 @@ def test_a_value_that_looks_like_the_mask_is_quoted() -> None:
 def test_key_and_policy_must_agree(policy: str, key: str | None) -> None:
     with pytest.raises(ValueError, match=r"api_key|API key"):
         _launched(_rig({"api_key": policy}), api_key=key)
+
+
+def test_what_one_launch_needs_beyond_its_rig_is_an_addition_with_its_reason() -> None:
+    rig = _rig({"nccl": {"NCCL_DEBUG": "WARN"}, "api_key": "none"})
+    launched = launch_line(
+        rig,
+        rig.control,
+        port=1,
+        api_key=None,
+        mark="m",
+        log="LOG",
+        pass_environment={},
+        extra=(
+            Extra("NCCL_DEBUG", "INFO", "NCCL says what it took"),
+            Extra("NCCL_DEBUG_SUBSYS", "ENV", "and why"),
+        ),
+    )
+    assert launched.line.environment["NCCL_DEBUG"] == "INFO"
+    assert "NCCL_DEBUG_SUBSYS=ENV" in launched.secret
+    told = {a.what: a.reason for a in launched.line.additions}
+    assert told["NCCL_DEBUG=INFO (for WARN)"] == "NCCL says what it took"
+    assert told["NCCL_DEBUG_SUBSYS=ENV"] == "and why"

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
 from tests.session.rigs import small_rig
-from tokgate.session.plan import batches_of, describe, plan_launches, workloads_of
+from tokgate.rig.models import Rig
+from tokgate.session.plan import (
+    batches_of,
+    describe,
+    off_launch,
+    plan_launches,
+    proof_launch,
+    rig_for,
+    workloads_of,
+)
 
 
 def test_the_control_arm_brackets_the_others_and_each_arm_is_launched_once() -> None:
@@ -54,3 +63,65 @@ def test_the_description_counts_what_will_really_be_done() -> None:
     )
     assert f"{done} generations" in "\n".join(describe(rig))
     assert "4 server launches" in describe(rig)[0]
+
+
+def nccl_rig(*, gpus: int = 8, block: dict[str, str] | None = None, skip: str | None = None) -> Rig:
+    plain = small_rig().model_dump(mode="json")
+    plain["gpus"]["count"] = gpus
+    plain["server"]["nccl"] = {"NCCL_PROTO": "LL"} if block is None else block
+    plain["nccl_proof"] = {"skip": skip}
+    return Rig.model_validate(plain)
+
+
+def test_the_proof_comes_first_and_the_launch_without_the_block_last() -> None:
+    rig = nccl_rig()
+    proof, off = proof_launch(rig), off_launch(rig)
+    assert proof is not None
+    assert off is not None
+    assert (proof.id, proof.arm, off.id, off.arm) == ("00-nccl-proof", "baseline", "05-nccl-off", "baseline")
+    assert min([off.id, *(launch.id for launch in plan_launches(rig)), proof.id]) == proof.id
+    assert "00-nccl-proof first; 05-nccl-off last" in "\n".join(describe(rig))
+
+
+def test_neither_is_among_the_launches_that_are_judged_as_the_arm() -> None:
+    rig = nccl_rig()
+    assert plan_launches(rig) == plan_launches(small_rig())
+    assert all(launch.stands_for_arm for launch in plan_launches(rig))
+    proof, off = proof_launch(rig), off_launch(rig)
+    assert proof is not None
+    assert off is not None
+    assert not proof.stands_for_arm
+    assert not off.stands_for_arm
+
+
+def test_a_rig_that_has_no_nccl_plans_what_it_always_did() -> None:
+    for rig in (small_rig(), nccl_rig(gpus=0), nccl_rig(gpus=1), nccl_rig(block={})):
+        assert (proof_launch(rig), off_launch(rig)) == (None, None)
+        assert len(describe(rig)) == 2
+
+
+def test_a_proof_start_is_left_out_for_a_reason_that_is_printed() -> None:
+    rig = nccl_rig(skip="500 GB of weights")
+    assert proof_launch(rig) is None
+    assert off_launch(rig) is not None
+    assert "no proof start, since 500 GB of weights" in "\n".join(describe(rig))
+
+
+def test_a_proof_takes_no_workload_and_the_launch_without_the_block_the_timed_ones() -> None:
+    rig = nccl_rig()
+    proof, off = proof_launch(rig), off_launch(rig)
+    assert proof is not None
+    assert off is not None
+    assert workloads_of(rig, proof) == ()
+    assert [w.name for w in workloads_of(rig, off)] == ["single", "conc4"]
+
+
+def test_only_the_launch_without_the_block_runs_by_another_rig() -> None:
+    rig = nccl_rig()
+    proof, off = proof_launch(rig), off_launch(rig)
+    assert proof is not None
+    assert off is not None
+    assert rig_for(rig, off).server.nccl == {}
+    assert rig.server.nccl == {"NCCL_PROTO": "LL"}
+    for launch in (proof, *plan_launches(rig)):
+        assert rig_for(rig, launch) == rig

@@ -95,3 +95,10 @@ def test_a_torn_generation_line_names_the_line(tmp_path: Path) -> None:
         file.write('{"request_id": "x"')
     with pytest.raises(UsageError, match=r"generations\.jsonl, line 2"):
         load_run(tmp_path)
+
+
+def test_a_folder_that_contradicts_itself_on_simulated_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    folder.write_record("run.json", INFO.model_copy(update={"simulated": True}))
+    with pytest.raises(UsageError, match=r"run\.json says simulated = true, rig\.json the opposite"):
+        load_run(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 
 import pytest
 
@@ -13,7 +14,7 @@ from simbox.knobs import Knobs
 def walk(acceptance: Acceptance, tokens: int) -> list[int]:
     position, taken = 0, []
     while position < tokens:
-        taken.append(acceptance.accepted(position))
+        taken.append(acceptance.accepted())
         position += taken[-1] + 1
     return taken
 
@@ -34,6 +35,15 @@ def test_a_worse_drafter_is_accepted_less() -> None:
     assert sum(walk(Acceptance(worse, prompt_seed=1, steps=2), 2000)) < 0.6 * sum(
         walk(Acceptance(Knobs(), prompt_seed=1, steps=2), 2000)
     )
+
+
+def test_short_answers_say_what_long_ones_would() -> None:
+    def lengths(knobs: Knobs) -> list[float]:
+        walks = [walk(Acceptance(knobs, prompt_seed=seed, steps=2), 128) for seed in range(40)]
+        return [1 + statistics.mean(taken) for taken in walks]
+
+    tossed = dataclasses.replace(Knobs(), accept_block=1)
+    assert statistics.stdev(lengths(tossed)) > 3 * statistics.stdev(lengths(Knobs()))
 
 
 @pytest.mark.parametrize(("length", "low", "high"), [("2.0", 2.0, 2.0), ("1.5", 1.4, 1.6), ("9", 3.0, 3.0)])

@@ -202,3 +202,11 @@ def test_an_unknown_token_ends_the_server(tmp_path: Path) -> None:
             server.ask("POST", "/generate", {"input_ids": [10**7], "sampling_params": {"max_new_tokens": 2}})
         server.await_line("device-side assert triggered")
         assert server.process.wait(20) == -9
+
+
+def test_what_is_played_is_told_to_nobody(tmp_path: Path) -> None:
+    with serving(tmp_path, scenarios=["draft-slow"]) as server:
+        said = "\n".join(server.lines) + json.dumps([server.json("/server_info"), server.json("/model_info")])
+        assert "SIMULATED" in said
+        assert "draft-slow" not in said
+        assert server.truth("start")[0]["scenarios"][0] == "draft-slow"

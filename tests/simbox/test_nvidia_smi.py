@@ -10,8 +10,10 @@ import pytest
 
 from simbox import ledger
 from simbox.box import Box, down, send_squatter, up
+from simbox.heat import heat
 from simbox.nvidia_smi import answer
 from simbox.scenario import load
+from simbox.smi_gpu import ALIASES, FIELDS
 
 PROGRAM = Path(__file__).parents[2] / "simbox" / "bin" / "nvidia-smi"
 
@@ -19,7 +21,7 @@ PROGRAM = Path(__file__).parents[2] / "simbox" / "bin" / "nvidia-smi"
 def box(state: Path, scenario: str = "", knobs: str = "") -> Box:
     file = state / "mine.toml"
     file.write_text(f"[knobs]\n{knobs}")
-    return Box(state, load([*([scenario] if scenario else []), str(file)]), "boot")
+    return Box(state, load([*([scenario] if scenario else []), str(file)]))
 
 
 def ask(where: Box, *words: str) -> list[str]:
@@ -36,7 +38,7 @@ def mine(state: Path, gpu: int, mib: int) -> None:
 def test_a_query_with_units_and_a_header(tmp_path: Path) -> None:
     mine(tmp_path, 3, 85598)
     rows = ask(box(tmp_path), "--query-gpu=index,memory.used,memory.total,clocks.sm", "--format=csv")
-    assert rows[0] == "index, memory.used [MiB], memory.total [MiB], clocks.sm [MHz]"
+    assert rows[0] == "index, memory.used [MiB], memory.total [MiB], clocks.current.sm [MHz]"
     assert rows[4] == "3, 85598 MiB, 97887 MiB, 2430 MHz"
     assert len(rows) == 9
 
@@ -154,6 +156,54 @@ def test_a_stranger_has_nothing_of_our_environment(tmp_path: Path, monkeypatch: 
         assert b"SOME_MARK" not in Path(f"/proc/{held.holder.pid}/environ").read_bytes()
     finally:
         assert down(tmp_path) == [held.holder.pid]
+
+
+def busy(state: Path, scenario: str, gpu: int, loaded_s: float) -> Box:
+    where = box(state, scenario)
+    state_of_it = heat(where.scenario.knobs, busy=True, hanging=False, loaded_s=loaded_s, gpu=gpu)
+    ledger.tell_heat(state, gpu, state_of_it)
+    return where
+
+
+def test_heat_shows_in_clock_and_reasons(tmp_path: Path) -> None:
+    words = "clocks.sm,clocks_event_reasons.active,clocks_throttle_reasons.sw_thermal_slowdown"
+    where = busy(tmp_path, "heat", 2, 60.0)
+    rows = ask(where, f"--query-gpu={words}", "--format=csv,noheader,nounits")
+    assert rows[2] == "1992, 0x0000000000000020, Active"
+    assert rows[3] == "2430, 0x0000000000000001, Not Active"
+
+
+def test_a_slow_rank_is_a_card_at_a_lower_power_limit(tmp_path: Path) -> None:
+    words = "clocks.sm,clocks_event_reasons.active,power.limit,enforced.power.limit,power.default_limit"
+    where = busy(tmp_path, "slow-rank", 5, 1.0)
+    rows = ask(where, f"--query-gpu={words}", "--format=csv,noheader,nounits")
+    assert rows[5] == "1944, 0x0000000000000004, 300.00, 300.00, 600.00"
+    assert rows[4] == "2430, 0x0000000000000001, 600.00, 600.00, 600.00"
+
+
+def test_a_loop_follows_what_happens_and_ends_with_the_box(tmp_path: Path) -> None:
+    up(tmp_path)
+    told = {"PATH": os.environ["PATH"], "SIMBOX_STATE": str(tmp_path)}
+    words = ["--query-compute-apps=pid,used_memory", "--format=csv,nounits", "-lms", "20"]
+    with subprocess.Popen([PROGRAM, *words], env=told, stdout=subprocess.PIPE, text=True) as loop:
+        try:
+            assert loop.stdout is not None
+            assert loop.stdout.readline() == "pid, used_gpu_memory [MiB]\n"
+            send_squatter(tmp_path, gpu=3, mib=77, life_s=60)
+            (held,) = ledger.held(tmp_path)
+            assert loop.stdout.readline() == f"{held.holder.pid}, 77\n"
+            assert loop.stdout.readline() == f"{held.holder.pid}, 77\n"
+            down(tmp_path)
+            assert loop.wait(20) == 0
+        finally:
+            loop.kill()
+
+
+def test_every_field_is_told_with_and_without_units(tmp_path: Path) -> None:
+    names = ",".join([*FIELDS, *ALIASES])
+    for words in ("csv", "csv,nounits", "csv,noheader,nounits"):
+        rows = ask(box(tmp_path), f"--query-gpu={names}", f"--format={words}")
+        assert {row.count(", ") for row in rows} == {names.count(",")}
 
 
 def run(state: Path, scenario: str, timeout: float | None = None) -> subprocess.CompletedProcess[str]:

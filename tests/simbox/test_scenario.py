@@ -10,8 +10,6 @@ import pytest
 from simbox.knobs import Knobs, knobs, range_of
 from simbox.scenario import FOLDER, ScenarioError, known, load
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scenarios.md"
-
 
 @pytest.mark.parametrize("name", known())
 def test_every_scenario_turns_something_and_says_what_follows(name: str) -> None:
@@ -22,26 +20,10 @@ def test_every_scenario_turns_something_and_says_what_follows(name: str) -> None
     assert words["layer"]
 
 
-def test_the_document_lists_every_scenario_in_its_own_words() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    rows = {
-        row.split("|")[1].strip(" `"): row
-        for row in text.split("## Knobs")[0].splitlines()
-        if row.startswith("| `")
-    }
-    assert set(rows) == set(known())
-    for name, row in rows.items():
-        words = tomllib.loads((FOLDER / f"{name}.toml").read_text())
-        assert words["gate"] in row
-        assert words["layer"] in row
-
-
-def test_every_knob_is_documented() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for name, field in knobs().items():
+def test_every_knob_says_what_it_takes() -> None:
+    for field in knobs().values():
         assert field.metadata["words"]
         assert range_of(field)
-        assert f"`{name}`" in text
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tokgate.verdicts.baseline_file import (
     baseline_path,
     find,
     load,
+    refuse_mixture,
     save,
 )
 from tokgate.verdicts.identity import Identity, identity_hash
@@ -218,3 +219,13 @@ def test_a_value_that_nothing_can_be_compared_with(tmp_path: Path, value: float)
 
     with pytest.raises(BaselineError, match=r"launches\.0\.samples"):
         load(path)
+
+
+@pytest.mark.parametrize("stored", ["true", "false"])
+def test_a_folder_holds_simulated_or_real_baselines_never_both(tmp_path: Path, stored: str) -> None:
+    save(tmp_path, make_baseline({**IDENTITY, "simulated": stored}))
+
+    refuse_mixture(tmp_path, "small", simulated=stored == "true")
+    refuse_mixture(tmp_path, "other", simulated=stored != "true")
+    with pytest.raises(BaselineError, match="a rig of its own name"):
+        refuse_mixture(tmp_path, "small", simulated=stored != "true")

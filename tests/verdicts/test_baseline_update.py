@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig, make_run, make_slate, series
+from tests.verdicts.evidence import (
+    STEADY,
+    controls,
+    eagle3,
+    make_launch,
+    make_rig,
+    make_run,
+    make_slate,
+    series,
+)
 from tokgate.errors import BaselineError
 from tokgate.records import Finding, Liveness, RunEvidence
 from tokgate.verdicts.baseline_file import Absence, BaselineFile, Provenance
@@ -165,3 +174,11 @@ def test_every_value_of_a_start_is_kept() -> None:
 
     assert draft.new.by_start("decode_tok_s")[0] == (50.0, 50.0)
     assert len(draft.new.by_start("total_tok_s")) == 4
+
+
+def test_a_launch_with_other_variables_is_nobodys_baseline() -> None:
+    """It runs the control arm's configuration in all but its NCCL block: its numbers would pull ours down."""
+    slow = make_launch(series((30.0,) * 6, launch="05-nccl-off"), id="05-nccl-off", role="nccl-off")
+    proof = make_launch((), id="00-nccl-proof", role="nccl-proof")
+    (draft,) = drawn(make_run(proof, *controls(), slow))
+    assert [launch.launch for launch in draft.new.launches] == ["01-baseline", "04-baseline-again"]

@@ -17,6 +17,7 @@ from tokgate.records import (
     Outcome,
     StartCause,
     StartFailure,
+    VariableState,
     Verdict,
 )
 from tokgate.verdicts.baseline_file import Absence
@@ -28,6 +29,8 @@ from tokgate.verdicts.checks.cycle_time import cycle_time
 from tokgate.verdicts.checks.decode_throughput import decode_throughput
 from tokgate.verdicts.checks.environment_truth import environment_truth
 from tokgate.verdicts.checks.lossless import lossless
+from tokgate.verdicts.checks.nccl_truth import nccl_truth
+from tokgate.verdicts.checks.nccl_tuning import nccl_side, nccl_tuning
 from tokgate.verdicts.checks.speculation_beats_its_twin import speculation_beats_its_twin
 from tokgate.verdicts.checks.steadiness import drift, steadiness
 from tokgate.verdicts.checks.stored_baseline import stored_baseline
@@ -48,6 +51,9 @@ CHECKS: dict[str, Check] = {
     "twin, second control": lambda e: speculation_beats_its_twin(RIG, eagle3(), (controls()[0], e), "single"),
     "lossless, arm": lambda e: lossless(RIG, talking("01-baseline", "baseline"), e),
     "lossless, control": lambda e: lossless(RIG, e, talking("02-eagle3-2step", "eagle3-2step")),
+    "nccl_side": lambda e: nccl_side(RIG, e, "single"),
+    "nccl_tuning, with": lambda e: nccl_tuning(RIG, e, without_block(), "single"),
+    "nccl_tuning, without": lambda e: nccl_tuning(RIG, controls()[0], e, "single"),
     "steadiness": lambda e: steadiness(RIG, e, "single"),
     "drift, first": lambda e: drift(RIG, (e, controls()[1]), "single"),
     "drift, second": lambda e: drift(RIG, (controls()[0], e), "single"),
@@ -62,6 +68,18 @@ def talking(name: str, arm: str) -> LaunchEvidence:
     return make_launch(generations, id=name, arm=arm)
 
 
+def without_block() -> LaunchEvidence:
+    """The control arm, proven to go without the NCCL block."""
+    control = make_launch(series(launch="05-nccl-off"), id="05-nccl-off", role="nccl-off")
+    rows = control.environment.rows if control.environment is not None else ()
+    gone = tuple(
+        row.model_copy(update={"state": VariableState.ABSENT, "found": None})
+        for row in rows
+        if row.variable == "NCCL_ALGO"
+    )
+    return control.model_copy(update={"without": EnvironmentTruth(processes=(), rows=gone)})
+
+
 def speaking_too(evidence: LaunchEvidence) -> LaunchEvidence:
     """Add the lossless workload, so that one healthy launch suits every check."""
     said = series((50.0, 50.0), launch=evidence.launch.id, workload="lossless", tokens=8)
@@ -69,6 +87,8 @@ def speaking_too(evidence: LaunchEvidence) -> LaunchEvidence:
 
 
 def healthy(check: str) -> LaunchEvidence:
+    if check == "nccl_tuning, without":
+        return speaking_too(without_block())
     is_control = check in {"twin, control", "lossless, control", "drift, first"}
     if is_control or check in {"twin, second control", "drift, second"}:
         return speaking_too(controls()[0 if is_control else 1])
@@ -186,6 +206,8 @@ UNKNOWN_WORKLOAD: dict[str, Check] = {
     "cycle_time": lambda e: cycle_time(RIG, e, "other"),
     "acceptance_length": lambda e: acceptance_length(RIG, e, "other"),
     "twin": lambda e: speculation_beats_its_twin(RIG, e, controls(), "other"),
+    "nccl_side": lambda e: nccl_side(RIG, e, "other"),
+    "nccl_tuning": lambda e: nccl_tuning(RIG, e, without_block(), "other"),
     "steadiness": lambda e: steadiness(RIG, e, "other"),
     "drift": lambda _: drift(RIG, controls(), "other"),
     "cache_state": lambda e: cache_state(RIG, e, "other"),
@@ -202,6 +224,16 @@ def test_a_workload_the_rig_does_not_know_is_invalid(check: str) -> None:
 def test_a_look_that_nobody_took_is_invalid() -> None:
     (verdict,) = clean_slate(None)
 
+    assert verdict.outcome is Outcome.INVALID
+    assert verdict.do
+
+
+@pytest.mark.parametrize(
+    "void", ["never started", "no server", "nobody read the environment", "a bench fault"]
+)
+def test_a_proof_start_that_came_to_nothing_is_invalid(void: str) -> None:
+    start = make_launch((), id="00-nccl-proof", role="nccl-proof")
+    (verdict,) = nccl_truth(RIG, start.model_copy(update=VOIDS[void](start)))
     assert verdict.outcome is Outcome.INVALID
     assert verdict.do
 

@@ -135,3 +135,14 @@ def test_every_gpu_must_tell_its_model() -> None:
 
     with pytest.raises(BaselineError, match="1 of 2 GPUs told their model"):
         identity_of_launch(rig, make_launch(slate=make_slate(gpus=seen)), "single", None)
+
+
+def test_a_version_that_is_none_is_cut_and_still_told_apart() -> None:
+    odd = [identity(make_rig(), sglang_version="9" * 10_000 + end)["sglang.version"] for end in "ab"]
+
+    assert odd[0] != odd[1]
+    assert all(len(version) < 120 for version in odd)
+    assert (
+        identity(make_rig(), sglang_version="0.5.9.dev1+gabcdef012")["sglang.version"]
+        == "0.5.9.dev1+gabcdef012"
+    )

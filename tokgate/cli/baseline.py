@@ -13,7 +13,10 @@ from tokgate.cli.checkout import pass_root
 from tokgate.cli.table import table
 from tokgate.errors import BaselineError
 from tokgate.records import Outcome, Verdict
+from tokgate.report import simulated
 from tokgate.report.visible import one_line
+from tokgate.rig.load import load_rig, rig_names
+from tokgate.rig.models import Rig
 from tokgate.session.run_folder import load_run
 from tokgate.verdicts.baseline_file import (
     HASH_DIGITS,
@@ -23,6 +26,7 @@ from tokgate.verdicts.baseline_file import (
     find,
     folder_of,
     load,
+    refuse_mixture,
     save,
 )
 from tokgate.verdicts.baseline_update import drafts
@@ -46,10 +50,23 @@ def baseline() -> None:
     "--append", is_flag=True, help="Add the run's launches to those stored, rather than replace them."
 )
 @click.option("--despite-doubts", is_flag=True, help="Store a run that drifted or was unsteady all the same.")
+@click.option(
+    "--portable",
+    is_flag=True,
+    help="Leave out what is known of the machine: for a baseline that travels with the checkout.",
+)
 @click.option("--who", default=getpass.getuser, help="Who decides this; your login name by default.")
 @pass_root
 def update(
-    root: Path, *, run: Path, why: str, arm: str | None, append: bool, despite_doubts: bool, who: str
+    root: Path,
+    *,
+    run: Path,
+    why: str,
+    arm: str | None,
+    append: bool,
+    despite_doubts: bool,
+    portable: bool,
+    who: str,
 ) -> None:
     """Store what RUN (a folder below reports/) measured; refused when the run is invalid."""
     if not why.strip():
@@ -59,6 +76,8 @@ def update(
             do='say why these numbers are right: --why "new driver, checked against …"',
         )
     evidence, rig = load_run(run)
+    _say_if_simulated(rig)
+    _refuse_another_kind(root, rig)
     provenance = Provenance(
         who=who,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -74,6 +93,7 @@ def update(
         arm=arm,
         append=append,
         despite_doubts=despite_doubts,
+        portable=portable,
     )
     # All of them are drawn up before the first is written: a refusal leaves nothing half done.
     for draft in found:
@@ -100,11 +120,16 @@ def show(root: Path, rig_name: str) -> None:
             do='measure, then store: tokgate baseline update RUN --why "…"',
         )
     broken: list[BaselineError] = []
+    stored: list[BaselineFile] = []
     for path in paths:
         try:
-            click.echo(_described(load(path)) + "\n")
+            stored.append(load(path))
         except BaselineError as error:
             broken.append(error)
+    if any(one.simulated for one in stored):
+        click.echo(simulated.banner(rig_name))
+    for one in stored:
+        click.echo(_described(one) + "\n")
     for earlier in broken[:-1]:
         click.echo(f"{earlier}\n", err=True)
     if broken:
@@ -117,6 +142,7 @@ def show(root: Path, rig_name: str) -> None:
 def diff(root: Path, run: Path) -> None:
     """Show what RUN would be compared with, and the change per metric. Exit code 0 whatever it is."""
     evidence, rig = load_run(run)
+    _say_if_simulated(rig)
     for launch in evidence.launches:
         for workload in rig.workloads:
             try:
@@ -131,6 +157,22 @@ def diff(root: Path, run: Path) -> None:
                 click.echo(_line(verdict))
             for line in _beside(verdicts[0]):
                 click.echo(f"    {one_line(line)}")
+
+
+def _say_if_simulated(rig: Rig) -> None:
+    if rig.simulated:
+        click.echo(simulated.banner(rig.name))
+
+
+def _refuse_another_kind(root: Path, rig: Rig) -> None:
+    """A run's rig may have been overridden: its folder belongs to the rig of that name in this checkout."""
+    if rig.name in rig_names(root) and load_rig(rig.name, root=root).simulated != rig.simulated:
+        raise BaselineError(
+            tried=f"store a run of {rig.name} in baselines/{rig.name}",
+            found=f"the run says simulated = {str(rig.simulated).lower()}, rigs/{rig.name}.toml says otherwise",
+            do="give the simulated machine a rig of its own name",
+        )
+    refuse_mixture(root, rig.name, simulated=rig.simulated)
 
 
 def _named(stored: BaselineFile | Absence) -> str:
@@ -154,7 +196,7 @@ def _beside(verdict: Verdict) -> list[str]:
 def _described(stored: BaselineFile) -> str:
     told = stored.provenance
     head = [
-        f"{stored.name}{' SIMULATED' if stored.simulated else ''}",
+        f"{stored.name}{f' {simulated.WORD}' if stored.simulated else ''}",
         f"  {one_line(stored.workload)} on {one_line(stored.arm)}, {len(stored.launches)} server runs",
         f"  stored {one_line(told.when)} by {one_line(told.who)}: {one_line(told.why)}",
         f"  runs {one_line(', '.join(told.runs))}; {len(stored.history)} earlier versions",

@@ -11,12 +11,15 @@ import click
 from tokgate.cli.checkout import pass_root
 from tokgate.cli.table import table
 from tokgate.errors import RigError, UsageError
+from tokgate.records.nccl import NcclLint
+from tokgate.report import simulated
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import ArmSpec, Rig, TextPrompts
 from tokgate.rig.nearest import known_names
 from tokgate.rig.schema import schema_text
 from tokgate.rig.spelling import spell
 from tokgate.server.command_line import MASK, launch_line, rig_line
+from tokgate.server.nccl_lint import lint_nccl
 
 _WIDTH = 80
 
@@ -46,7 +49,11 @@ def list_rigs(root: Path) -> None:
             rows.append((name, "broken", error.found.splitlines()[0]))
         else:
             rows.append(
-                (name, "simulated" if loaded.simulated else f"{loaded.gpus.count} GPUs", loaded.description)
+                (
+                    name,
+                    simulated.WORD if loaded.simulated else f"{loaded.gpus.count} GPUs",
+                    loaded.description,
+                )
             )
     click.echo(table(("rig", "", "description"), rows))
 
@@ -59,6 +66,8 @@ def list_rigs(root: Path) -> None:
 def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) -> None:
     """Show a rig, or the lines that start one of its arms."""
     loaded = load_rig(name, root=root, overrides=overrides)
+    if loaded.simulated:
+        click.echo(simulated.banner(loaded.name))
     if arm_name is None:
         click.echo(_overview(loaded))
     else:
@@ -70,15 +79,21 @@ def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) 
 @rig_set
 @pass_root
 def check(root: Path, names: Sequence[str], overrides: Sequence[str]) -> None:
-    """Check rigs, all of them when none is named; every problem is listed."""
+    """Check rigs, all of them when none is named; every problem is listed.
+
+    Below a rig in order stands what NCCL and SGLang would make of its settings: warnings say that something
+    will not happen as written, notes are worth knowing.
+    """
     errors = []
     for name in names or rig_names(root):
         try:
-            load_rig(name, root=root, overrides=overrides)
+            loaded = load_rig(name, root=root, overrides=overrides)
         except RigError as error:
             errors.append(error)
         else:
-            click.echo(f"{name}: ok")
+            click.echo(f"{name}: ok{f', {simulated.WORD}' if loaded.simulated else ''}")
+            for finding in lint_nccl(loaded):
+                click.echo(_told(finding))
     for earlier in errors[:-1]:
         click.echo(f"{earlier}\n", err=True)
     if errors:
@@ -174,6 +189,14 @@ def _lines(loaded: Rig, arm: ArmSpec) -> str:
     closed = f"The environment is closed: besides the variables above the server gets, from the host, only {passed}."
     parts.append(_wrapped(closed))
     return "\n\n".join(parts)
+
+
+def _told(finding: NcclLint) -> str:
+    value = "" if finding.value is None else f" = {spell(finding.value)}"
+    head = _wrapped(f"{finding.severity}: {finding.variable}{value}: {finding.what}", indent=2)
+    return "\n".join(
+        (head, _wrapped(f"do: {finding.do}", indent=6), _wrapped(f"({finding.source})", indent=6))
+    )
 
 
 def _wrapped(text: str, *, indent: int = 0) -> str:

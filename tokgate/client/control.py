@@ -168,6 +168,29 @@ class Control:
             counters=counters,
         )
 
+    def start_profile(self, folder: str, *, steps: int, limit_s: float) -> None:
+        """Let torch's profiler watch the next `steps` forward passes; each rank then writes a trace into `folder`.
+
+        The names are those of every SGLang from 0.5.6 to 0.5.23. BenchFault where the server has no profiler.
+        """
+        body = {
+            "output_dir": folder,
+            "num_steps": steps,
+            "activities": ["CPU", "GPU"],
+            "with_stack": False,
+            "record_shapes": False,
+        }
+        self._told("/start_profile", body, limit_s)
+
+    def stop_profile(self, *, limit_s: float) -> None:
+        """End a profile that has not ended by itself. BenchFault where none runs."""
+        self._told("/stop_profile", None, limit_s)
+
+    def _told(self, path: str, body: Mapping[str, Any] | None, limit_s: float) -> None:
+        reply = self._call("POST", path, body=body, limit_s=limit_s)
+        if reply.status != 200:
+            raise self._fault("POST", path, f"HTTP {reply.status}: {reply.excerpt}")
+
     def _call(
         self,
         method: str,

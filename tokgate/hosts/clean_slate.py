@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tokgate.errors import HostFault
 from tokgate.hosts.connection import Host
 from tokgate.hosts.gpu_judgement import Owner
-from tokgate.hosts.gpus import look_at_gpus
+from tokgate.hosts.gpus import ReadTable, look_at_gpus, needs_clues
 from tokgate.hosts.lease import holder_of
 from tokgate.hosts.leftovers import judge_processes, leftovers_in
 from tokgate.hosts.ports import look_at_port
@@ -21,9 +21,6 @@ POLL_S = 1.0
 # Eight GPUs have kept 122 GiB each for more than 30 s after their server was killed, and then gave it
 # back at once: standing still that long does not mean that nothing will happen.
 STALL_S = 45.0
-
-
-ReadTable = Callable[[Host], tuple[ProcessSeen, ...]]
 
 
 class Clock(Protocol):
@@ -55,19 +52,14 @@ def look(
     began = clock.monotonic()
     moved = began
     best: tuple[float, int] | None = None
+    clues = False
     while True:
-        gpus, holders, findings = look_at_gpus(host, rig.gpus, nvml, ours=ours)
-        leftovers, more = _look_at_processes(host, rig, port, ours, read_table)
-        slate = CleanSlate(
-            when=when,
-            host=host.name,
-            gpus=gpus,
-            holders=holders,
-            leftovers=leftovers,
-            port=port,
-            findings=(*findings, *more, *notes),
-        )
+        started = clock.monotonic()
+        slate = _look_once(host, rig, port=port, ours=ours, nvml=nvml, read_table=read_table, clues=clues)
         now = clock.monotonic()
+        slate = slate.model_copy(
+            update={"when": when, "findings": (*slate.findings, *notes), "look_s": now - started}
+        )
         left = _left(slate)
         if best is None or left < best:
             best, moved = left, now
@@ -76,8 +68,44 @@ def look(
             or now - began + POLL_S > rig.gpus.wait_s
             or now - moved + POLL_S > STALL_S
         ):
-            return slate.model_copy(update={"waited_s": now - began})
+            if clues or slate.clean or not needs_clues(rig.gpus, slate.gpus, slate.holders):
+                return slate.model_copy(update={"waited_s": now - began})
+            # It will not become clean by itself: once more, with all that can be found out.
+            clues = True
+            continue
         clock.sleep(POLL_S)
+
+
+def _look_once(
+    host: Host,
+    rig: Rig,
+    *,
+    port: int | None,
+    ours: frozenset[Owner],
+    nvml: Any | None,
+    read_table: ReadTable,
+    clues: bool,
+) -> CleanSlate:
+    tables: list[tuple[ProcessSeen, ...]] = []
+
+    def once(host: Host) -> tuple[ProcessSeen, ...]:
+        # One reading of the table serves both the GPUs and the processes.
+        if not tables:
+            tables.append(read_table(host))
+        return tables[0]
+
+    gpus, holders, findings = look_at_gpus(host, rig.gpus, nvml, ours=ours, read_table=once, clues=clues)
+    leftovers, more = _look_at_processes(host, rig, port, ours, once)
+    return CleanSlate(
+        when="",
+        host=host.name,
+        gpus=gpus,
+        holders=holders,
+        leftovers=leftovers,
+        port=port,
+        # A host that cannot be asked says so to every question.
+        findings=tuple(dict.fromkeys((*findings, *more))),
+    )
 
 
 def _look_at_processes(

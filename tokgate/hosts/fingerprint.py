@@ -8,26 +8,15 @@ from typing import Any
 from tokgate.errors import HostFault
 from tokgate.hosts.connection import Host
 from tokgate.hosts.debugging_traces import notes_on
+from tokgate.hosts.gpu_facts import gpu_facts
+from tokgate.hosts.launch_folders import abandoned_launches
 from tokgate.hosts.scripts import source
-from tokgate.parsers.nvidia_smi import read_table
 from tokgate.records import Finding, Fingerprint
 from tokgate.records.record import Unread
 from tokgate.rig.models import Rig
 
 # Reading every file of an installed SGLang takes 1 s from a warm cache (120 MB); a cold disk gets more.
 BUDGET_S = 30.0
-_GPU_FIELDS = (
-    "name",
-    "uuid",
-    "driver_version",
-    "vbios_version",
-    "pcie.link.gen.max",
-    "pcie.link.width.max",
-    "power.limit",
-    "clocks.max.sm",
-    "persistence_mode",
-    "ecc.mode.current",
-)
 
 
 def fingerprint(host: Host, rig: Rig) -> Fingerprint:
@@ -64,10 +53,10 @@ def fingerprint(host: Host, rig: Rig) -> Fingerprint:
         "startup", lambda: _with_servers_python(host, rig, "startup_hooks", {"library_path": library_path})
     )
     if rig.gpus.count > 0:
-        gather("gpu", lambda: {"facts": _gpu_facts(host)})
+        gather("gpu", lambda: _about_gpus(host, rig.gpus.count, notes))
     more, notes_found = notes_on(hooks, machine.get("nccl", {}), facts)
     facts.update(more)
-    notes.extend(notes_found)
+    notes.extend((*notes_found, *abandoned_launches(host)))
     return Fingerprint(facts=dict(sorted(facts.items())), notes=tuple(notes), unread=tuple(unread))
 
 
@@ -88,19 +77,7 @@ def _with_servers_python(host: Host, rig: Rig, script: str, argument: object) ->
     return answer
 
 
-def _gpu_facts(host: Host) -> dict[str, str | None]:
-    asked = host.run("nvidia-smi --query-gpu=%s --format=csv,noheader,nounits", ",".join(_GPU_FIELDS))
-    table = read_table(asked.stdout, _GPU_FIELDS)
-    if asked.rc != 0 or not table.rows:
-        raise HostFault(
-            tried="to ask nvidia-smi",
-            found=(asked.stdout + asked.stderr).strip()[:300] or "nothing",
-            do="see by hand",
-        )
-    facts: dict[str, str | None] = {}
-    for index, row in enumerate(table.rows):
-        for name, cell in row.items():
-            facts[f"gpu.{index}.{name}"] = cell.text if cell.why is None else f"not told: {cell.why}"
-    version = host.run("nvidia-smi | sed -n 's/.*CUDA Version: *\\([0-9.]*\\).*/\\1/p'").stdout.strip()
-    facts["gpu.cuda"] = version or "not told"
-    return facts
+def _about_gpus(host: Host, count: int, notes: list[Finding]) -> dict[str, Any]:
+    facts, unread, found = gpu_facts(host, count)
+    notes.extend(found)
+    return {"facts": facts, "unread": unread}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tokgate.hosts.gpu_clues import Clues
 from tokgate.hosts.gpu_readout import GpuReadout
 from tokgate.records import Finding, GpuHolder, GpuSeen, ProcessSeen
+from tokgate.records.record import Unread
 from tokgate.rig.models import GpuSpec
 
 Owner = tuple[int, int]
+NO_CLUES = Clues()
 
 
 def name_holders(holders: Iterable[GpuHolder], table: Iterable[ProcessSeen]) -> tuple[GpuHolder, ...]:
@@ -23,6 +26,8 @@ def name_holders(holders: Iterable[GpuHolder], table: Iterable[ProcessSeen]) -> 
             continue
         changes = {
             "start_ticks": process.start_ticks,
+            "started_at": process.started_at,
+            "within": process.within,
             "user": process.user,
             "command": process.cmdline or holder.command or process.comm,
         }
@@ -46,23 +51,21 @@ def unowned(gpus: Iterable[GpuSeen], holders: Iterable[GpuHolder], spec: GpuSpec
 
 
 def judge(
-    readout: GpuReadout, holders: tuple[GpuHolder, ...], spec: GpuSpec, ours: frozenset[Owner]
+    readout: GpuReadout,
+    holders: tuple[GpuHolder, ...],
+    spec: GpuSpec,
+    ours: frozenset[Owner],
+    clues: Clues = NO_CLUES,
 ) -> tuple[Finding, ...]:
     """Compare with the rig. `ours` are processes whose memory is expected."""
     findings = list(readout.problems)
     here = len(readout.gpus)
-    if here != spec.count and not (here == 0 and findings):
-        known = ", ".join(f"{g.index}: {g.name}" for g in readout.gpus) or "none"
-        word = "missing" if here < spec.count else "more than expected"
-        findings.append(
-            Finding(
-                severity="unclean",
-                what=f"{here} GPUs, the rig says {spec.count} ({word}); there: {known}",
-                do="look for a GPU off the bus (dmesg, Xid 79) or hidden from this container, or correct gpus.count",
-            )
-        )
+    if here != spec.count and not (here == 0 and any(f.severity != "note" for f in findings)):
+        findings.append(_wrong_count(readout.gpus, spec, clues))
+    findings += _duplicates(readout.gpus)
     for gpu in readout.gpus:
-        findings += _judge_one(gpu, [h for h in holders if h.gpu_index == gpu.index], spec, ours)
+        on_it = [h for h in holders if h.gpu_index == gpu.index]
+        findings += _judge_one(gpu, on_it, spec, ours, clues)
     placed = {g.index for g in readout.gpus}
     findings += [
         Finding(
@@ -76,8 +79,54 @@ def judge(
     return tuple(findings)
 
 
+def _wrong_count(gpus: tuple[GpuSeen, ...], spec: GpuSpec, clues: Clues) -> Finding:
+    here = len(gpus)
+    known = _listed(gpus)
+    if here > spec.count:
+        return Finding(
+            severity="unclean",
+            what=f"{here} GPUs, the rig says {spec.count} (more than expected); there: {known}",
+            do="use the machine that the rig means, or correct gpus.count: an unexpected GPU may be somebody's",
+        )
+    told = list(clues.missing)
+    gaps = sorted(set(range(max((g.index for g in gpus), default=-1))) - {g.index for g in gpus})
+    if gaps:
+        told.append(f"no GPU has index {', '.join(map(str, gaps))}")
+    which = f": {'; '.join(told)}" if told else ""
+    return Finding(
+        severity="unclean",
+        what=f"{here} GPUs, the rig says {spec.count} (missing){which}; there: {known}",
+        do="look for a GPU off the bus (dmesg, Xid 79) or hidden from this container, or correct gpus.count",
+    )
+
+
+def _listed(gpus: tuple[GpuSeen, ...]) -> str:
+    """Return the GPUs by name, e.g. "NVIDIA H200 (0 at 00000000:19:00.0, 1 at ...)"."""
+    models: dict[str, list[str]] = {}
+    for gpu in gpus:
+        where = f"{gpu.index} at {gpu.bus_id}" if gpu.bus_id else str(gpu.index)
+        models.setdefault(gpu.name or "name unknown", []).append(where)
+    return "; ".join(f"{name} ({', '.join(where)})" for name, where in models.items()) or "none"
+
+
+def _duplicates(gpus: tuple[GpuSeen, ...]) -> Iterable[Finding]:
+    """Yield a finding for each name that two rows share: then some GPU is not in the list at all."""
+    names = {
+        "index": [str(g.index) for g in gpus],
+        "uuid": [g.uuid for g in gpus if g.uuid],
+        "bus id": [g.bus_id for g in gpus if g.bus_id],
+    }
+    for kind, values in names.items():
+        for twice in sorted({v for v in values if values.count(v) > 1}):
+            yield Finding(
+                severity="unclean",
+                what=f"{values.count(twice)} GPUs in the list have the same {kind} {twice}",
+                do="run nvidia-smi -L by hand: a list that names one GPU twice says nothing about another",
+            )
+
+
 def _judge_one(
-    gpu: GpuSeen, holders: list[GpuHolder], spec: GpuSpec, ours: frozenset[Owner]
+    gpu: GpuSeen, holders: list[GpuHolder], spec: GpuSpec, ours: frozenset[Owner], clues: Clues
 ) -> Iterable[Finding]:
     label = f"GPU {gpu.index} ({gpu.name or 'name unknown'})"
     if spec.model is not None and spec.model not in (gpu.name or ""):
@@ -91,6 +140,12 @@ def _judge_one(
             severity="unclean",
             what=f"{label} is cut into MIG instances",
             do=f"switch it off (nvidia-smi -i {gpu.index} -mig 0) or use another machine",
+        )
+    if gpu.mig is None and (hidden := [n for n in gpu.unread if _keeps_mig_secret(n)]):
+        yield Finding(
+            severity="unknown",
+            what=f"{label}: nobody can say whether it is cut into MIG instances: {hidden[0].why}",
+            do="log in with more rights",
         )
     if gpu.allocated_mib is None:
         why = "; ".join(f"{n.text} ({n.why})" for n in gpu.unread) or "the driver gives no number"
@@ -114,18 +169,42 @@ def _judge_one(
     named = ", ".join(_who(h) for h in strangers) or "nobody known"
     yield Finding(
         severity="unclean",
-        what=f"{label}: {gpu.allocated_mib:.0f} MiB are allocated, held by {named}",
+        what=f"{label}: {gpu.allocated_mib:.0f} MiB are allocated, held by {named}{_suspects(gpu, strangers, clues)}",
         do=_advice(gpu, strangers),
     )
 
 
+def _suspects(gpu: GpuSeen, strangers: list[GpuHolder], clues: Clues) -> str:
+    """Return who has the device open, where nobody is known to hold the memory."""
+    if any(h.pid is not None for h in strangers):
+        return ""
+    words = ""
+    if openers := clues.openers.get(gpu.index, ()):
+        words += f"; only candidates, its device is open in: {', '.join(openers)}"
+    if clues.hidden:
+        words += f"; the open files of {clues.hidden} processes could not be seen (root would)"
+    return words
+
+
+def _keeps_mig_secret(note: Unread) -> bool:
+    # "Not supported" and "not available" are what a card without MIG says.
+    said = f"{note.text} {note.why}".lower()
+    return said.startswith("mig") and any(w in said for w in ("permission", "failed", "unknown error"))
+
+
 def _who(holder: GpuHolder) -> str:
     amount = "" if holder.used_mib is None else f", {holder.used_mib:.0f} MiB"
+    since = f", since {_readable(holder.started_at)}" if holder.started_at else ""
+    within = f", in {holder.within}" if holder.within else ""
     note = f", {holder.note}" if holder.note else ""
     if holder.pid is None:
         return f"no known process ({holder.note}{amount})" if holder.note else f"no known process{amount}"
     user = f" of {holder.user}" if holder.user else ""
-    return f"pid {holder.pid}{user} ({one_line(holder.command or 'command unknown')}{amount}{note})"
+    return f"pid {holder.pid}{user} ({one_line(holder.command or 'command unknown')}{amount}{since}{within}{note})"
+
+
+def _readable(moment: str) -> str:
+    return moment.replace("T", " ").replace("+00:00", " UTC")
 
 
 def one_line(command: str) -> str:

@@ -12,6 +12,9 @@ from tokgate.records import Finding, ProcessSeen
 # A server, not merely a command line in which the word occurs.
 _SGLANG = re.compile(r"^sglang::|(?:^|[\s/])sglang(?:\.launch_server|\s+serve)\b|-m\s+sglang[.\s]")
 
+# A server of eight ranks is a dozen processes; all pids stand in the advice.
+_NAMED = 4
+
 
 def leftovers_in(
     table: Iterable[ProcessSeen], holder: LeaseHolder | None, ours: frozenset[Owner]
@@ -76,6 +79,9 @@ def _run_of(mark: str) -> str:
 
 
 def _list(members: list[ProcessSeen]) -> str:
-    return "; ".join(
-        f"pid {p.pid} of {p.user or 'an unknown user'} ({one_line(p.cmdline or p.comm)})" for p in members
-    )
+    named = [
+        f"pid {p.pid} of {p.user or 'an unknown user'} ({one_line(p.cmdline or p.comm)})"
+        for p in members[:_NAMED]
+    ]
+    more = f"; and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+    return "; ".join(named) + more

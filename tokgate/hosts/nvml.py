@@ -116,13 +116,25 @@ def _gpu(nvml: Any, handle: Any, index: int) -> GpuSeen:
         except nvml.NVMLError as error:
             if not (_is(nvml, error, "NOT_SUPPORTED") or _is(nvml, error, "NO_PERMISSION")):
                 raise
-            if what != "mig":  # most cards do not know MIG
+            if what != "mig" or _is(nvml, error, "NO_PERMISSION"):  # most cards do not know MIG
                 unread.append(Unread(text=what, why=str(error)))
             return None
 
-    # The bare number 2 is refused: the call wants the packed constant.
-    memory = optional("memory", lambda: nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2))
+    def aside(ask: Callable[[], Any]) -> Any:
+        # Told by some cards and drivers only, and nothing is decided by it.
+        try:
+            return ask()
+        except nvml.NVMLError as error:
+            if _is(nvml, error, "GPU_IS_LOST"):
+                raise
+        except AttributeError:  # an older binding
+            pass
+        return None
+
+    memory = optional("memory", lambda: _memory(nvml, handle))
     mig = optional("mig", lambda: nvml.nvmlDeviceGetMigMode(handle))
+    pci = aside(lambda: nvml.nvmlDeviceGetPciInfo(handle))
+    milliwatts = aside(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
     total = reserved = inclusive = allocated = None
     if memory is not None:
         total, reserved = memory.total, memory.reserved
@@ -141,10 +153,25 @@ def _gpu(nvml: Any, handle: Any, index: int) -> GpuSeen:
         used_mib=_mib(inclusive),
         reserved_mib=_mib(reserved),
         allocated_mib=_mib(allocated),
-        mig=bool(mig[0]) if mig is not None else False,
+        mig=bool(mig[0]) if mig is not None else None,
+        bus_id=_said(pci.busId) if pci is not None else None,
+        temperature_c=aside(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+        power_w=None if milliwatts is None else milliwatts / 1000,
+        sm_mhz=aside(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
+        pcie_gen=aside(lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
+        pcie_width=aside(lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
         source="nvml",
         unread=tuple(unread),
     )
+
+
+def _memory(nvml: Any, handle: Any) -> Any:
+    """Ask by the second version of the call; what the first one says is never believed."""
+    try:
+        # The bare number 2 is refused: the call wants the packed constant.
+        return nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
+    except (AttributeError, TypeError) as error:
+        raise NvmlUnusable(f"the installed binding knows only the first memory call: {error}") from error
 
 
 def _holders(nvml: Any, handle: Any, index: int) -> list[GpuHolder]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from tokgate.records import Record
 
 from .crash_rules import HARMLESS, HARMLESS_BLOCK, RULES, CrashCause, Rule
+from .hung_stack import hung_stack
 from .log_prefix import PrefixedLine, log_lines
 
 MOST_EVIDENCE = 6
@@ -35,14 +36,13 @@ _KILLED = re.compile(r"^(?:\S*sh: line \d+: +\d+ )?Killed\b")
 _TRACEBACK = "Traceback (most recent call last):"
 _HIT = re.compile(r"\b(?P<who>\w{1,60}) hit an exception: ")
 _MEMORY_STAGE = re.compile(r"^Memory pool end|^Capture .{0,60}graph begin")
-_MAIN_THREAD = re.compile(r'^Thread \S+ \(\w+(?:\+\w+)?\): "MainThread"')
 
 
 class CauseReading(Record):
     cause: CrashCause
     headline: str
     evidence: tuple[str, ...]  # lines of the log, as printed
-    ranks: tuple[str, ...] = ()  # those that said it
+    ranks: tuple[str, ...] = ()  # those that said it, and one whose stack hangs
     suspect: bool = False  # likely, not shown
 
 
@@ -131,7 +131,12 @@ def _reading(
     if rule.cause is CrashCause.HANG:
         if len(ranks) > 1:
             headline += f" on {len(ranks)} ranks"
-        evidence = evidence[:2] + _stack_of_main_thread(lines)
+        evidence = evidence[:2]
+        if stack := hung_stack(lines):
+            if stack.words:
+                headline += f"; {stack.rank or 'a scheduler'} is in {stack.words}"
+            ranks = tuple(sorted({*ranks, *([stack.rank] if stack.rank else [])}))
+            evidence += stack.lines
     return CauseReading(cause=rule.cause, headline=headline[:LONGEST], evidence=_quote(evidence), ranks=ranks)
 
 
@@ -241,14 +246,6 @@ def _last_words(lines: Sequence[PrefixedLine]) -> CauseReading | None:
                 suspect=True,
             )
     return None
-
-
-def _stack_of_main_thread(lines: Sequence[PrefixedLine]) -> list[PrefixedLine]:
-    """Return py-spy's main thread with its innermost frames, where the watchdog got that far."""
-    for index, line in enumerate(lines):
-        if _MAIN_THREAD.match(line.text):
-            return [line, *(frame for frame in lines[index + 1 : index + 6] if frame.text[0].isspace())]
-    return []
 
 
 def _ranks(lines: Iterable[PrefixedLine]) -> tuple[str, ...]:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from tokgate.records.record import Record, Unread
 
 _SHOWN = 500
+_MAX_UNREAD = 200
+# The kernel takes 6 MiB of arguments and variables at most (three quarters of the largest initial stack).
+_LONGEST = 6 * 2**20
 
 
 class EnvironReading(Record):
@@ -30,7 +33,7 @@ def read_environ(raw: bytes) -> EnvironReading:
             damaged=True,
             reason="empty: a zombie, a kernel thread, or started without any variable",
         )
-    pieces = raw.split(b"\0")
+    pieces = raw[:_LONGEST].split(b"\0")
     terminated = pieces[-1] == b""
     if terminated:
         pieces.pop()
@@ -38,10 +41,11 @@ def read_environ(raw: bytes) -> EnvironReading:
     unread: list[Unread] = []
     blanks = fragments = 0
     for number, piece in enumerate(pieces, start=1):
-        name, equals, value = piece.decode("utf-8", "backslashreplace").partition("=")
         if not piece:
             blanks += 1
-        elif not equals or not name:
+            continue
+        name, equals, value = piece.decode("utf-8", "backslashreplace").partition("=")
+        if not equals or not name:
             fragments += 1
             unread.append(Unread(line=number, text=name[:_SHOWN] or value[:_SHOWN], why="not NAME=value"))
         elif name in variables:
@@ -51,7 +55,12 @@ def read_environ(raw: bytes) -> EnvironReading:
                 )
         else:
             variables[name] = value
+    if len(unread) > _MAX_UNREAD:
+        more = len(unread) - _MAX_UNREAD
+        unread[_MAX_UNREAD:] = [Unread(text="", why=f"and {more} more pieces")]
     reasons = []
+    if len(raw) > _LONGEST:
+        reasons.append(f"{len(raw) - _LONGEST} bytes more than a kernel takes were not read")
     if blanks:
         reasons.append(f"{blanks} bytes are blanked out")
     if fragments:

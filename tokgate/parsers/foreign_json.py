@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 
 from tokgate.records import Unread
@@ -12,15 +13,24 @@ SHOWN = 500  # characters of a foreign text that a record keeps
 DEPTH = 50  # levels of a foreign object that we keep: every later walk and writer must get through it
 WHOLE = 2**53  # counts beyond this are no counts, and JSON writers elsewhere would round them
 
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
 
 def load_json(text: str) -> tuple[object, str | None]:
     """Return the value and None, or None and why it cannot be read."""
     try:
         return json.loads(text), None
     except ValueError as error:  # malformed, or a number of thousands of digits
-        return None, str(error)
+        return None, f"{error}; incomplete, it is cut off" if _is_cut(text) else str(error)
     except RecursionError:
         return None, "nested too deeply"
+
+
+def _is_cut(text: str) -> bool:
+    """Whether `text` ends inside an object, a list or a string."""
+    rest = _STRING.sub("", text)
+    opened = rest.count("{") + rest.count("[") > rest.count("}") + rest.count("]")
+    return text.lstrip().startswith(("{", "[")) and (opened or '"' in rest)
 
 
 def why_not_kept(value: object) -> str | None:
@@ -52,8 +62,12 @@ def shown(value: object, limit: int = SHOWN) -> str:
         text = type(value).__name__
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    # A lone surrogate is legal in JSON and in no encoding.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return writable(text)
+
+
+def writable(text: str) -> str:
+    """Return `text` with "?" for lone surrogates: legal in JSON, left by surrogateescape, and in no encoding."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unread(text: object, why: str, *, line: int | None = None) -> Unread:

@@ -2,7 +2,8 @@
 
 A SGLang server's output reaches a file through some of: docker compose, kubectl, journald, Ray, mpirun,
 a terminal's colours, a progress bar that never ended its line. Each of them is known here by its form;
-what is not known stays in the text, so that a reader behind this one can still say what it met.
+what is not known stays in the text, so that a reader behind this one can still say what it met, unless
+SGLang's own stamp stands behind it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 from collections.abc import Iterator
 
 from tokgate.records import Record
+
+from .foreign_json import writable
 
 # CSI ("ESC [ 31 m"), OSC ("ESC ] 8;;http… BEL"), and the two-character escapes.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|[ -/]*[0-~])")
@@ -71,6 +74,12 @@ _LOGGERS = (
     re.compile(r"\[(?P<rank>rank\d{1,5})\]: ?"),
 )
 
+# In front of SGLang's stamp, a container's or collector's prefix of no known form: "sgl-0 sglang ", "0|sglang  | ",
+# "> ". Never a quote, a bracket or "=", so that a logged prompt is not taken for one.
+_UNKNOWN_PREFIX = re.compile(
+    rf"(?:[^'\"`(){{}}=\\]{{0,63}}[\s>|:])?(?=\[(?:{_DAY}|\d{{2}}-\d{{2}}) {_CLOCK}[ \]])"
+)
+
 # tqdm ends with "10.83it/s]" and no newline when something else writes to the same file.
 _PROGRESS_END = re.compile(r"(?<=it/s\]|s/it\])(?=[^\r\n])")
 
@@ -83,7 +92,7 @@ class PrefixedLine(Record):
     text: str
     rank: str | None = None  # "TP0", "DP5 TP5", "rank1"
     time_text: str | None = None  # of the process's own logger, in whichever format it has
-    source: str | None = None  # the container, pod, unit or actor whose output this is
+    source: str | None = None  # the container, pod, unit or actor whose output this is; or an unknown prefix
     level: str | None = None
     pid: int | None = None
     damaged: bool = False  # the logger's own prefix had lost its opening bracket
@@ -106,20 +115,32 @@ def strip_prefixes(line: str) -> PrefixedLine:
                 text = text[match.end() :]
                 peeled = True
                 break
-    rank = found.get("torchrun")
+    parts: dict[str, str | None] = {"rank": found.get("torchrun"), "pid": found.get("pid")}
+    text, damaged = _take_logger(text, parts)
+    source = found.get("source")
+    if match := _UNKNOWN_PREFIX.match(text):
+        # Also right behind another stamp: a launcher's logger repeats the server's line as its own message.
+        source = source or match[0].strip() or None
+        text, damaged = _take_logger(text[match.end() :], parts)
+    return PrefixedLine(
+        text=text,
+        rank=parts.get("rank"),
+        time_text=parts.get("time"),
+        source=source,
+        level=parts.get("level"),
+        pid=_pid(parts.get("pid")),
+        damaged=damaged,
+    )
+
+
+def _take_logger(text: str, parts: dict[str, str | None]) -> tuple[str, bool]:
+    """Return `text` behind its logger's prefix, and whether that was damaged; what it told goes to `parts`."""
     for logger in _LOGGERS:
         if match := logger.match(text):
-            parts = match.groupdict()
-            return PrefixedLine(
-                text=text[match.end() :],
-                rank=parts.get("rank") or rank,
-                time_text=parts.get("time"),
-                source=found.get("source"),
-                level=parts.get("level"),
-                pid=_pid(parts.get("pid") or found.get("pid")),
-                damaged=parts.get("open") == "",
-            )
-    return PrefixedLine(text=text, rank=rank, source=found.get("source"), pid=_pid(found.get("pid")))
+            told = match.groupdict()
+            parts.update({name: value for name, value in told.items() if value})
+            return text[match.end() :], told.get("open") == ""
+    return text, False
 
 
 def log_lines(text: str) -> Iterator[tuple[int, PrefixedLine]]:
@@ -139,8 +160,8 @@ def log_lines(text: str) -> Iterator[tuple[int, PrefixedLine]]:
 
 
 def plain(line: str) -> str:
-    """Return `line` without escape codes and control characters; tabs stay."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", line[:MAX_LINE])).rstrip("\r\n")
+    """Return `line` without escape codes and control characters; tabs stay, and all can be written as UTF-8."""
+    return writable(_CONTROLS.sub("", _ESCAPES.sub("", line[:MAX_LINE])).rstrip("\r\n"))
 
 
 def _pid(digits: str | None) -> int | None:

@@ -25,7 +25,10 @@ from .nccl_records import (
     NcclReading,
     NcclRefusal,
     NcclSetting,
+    NcclSpeaker,
 )
+from .nccl_surroundings import SurroundingsReader
+from .nccl_threads import ThreadReader
 
 MAX_UNREAD = 200
 
@@ -55,13 +58,6 @@ _INIT = re.compile(
 _CHOICE = re.compile(
     r"(?P<function>[A-Za-z]{1,30}): (?P<bytes>\d{1,18}) Bytes -> Algo (?P<algorithm>\w{1,30}) proto (?P<protocol>\w{1,30})"
 )
-_NETWORK = re.compile(r"Using network (?P<network>[\w ./-]{1,60})")
-_LINK = re.compile(
-    r"Channel \d{1,6}(?:/\d{1,6})? : \d{1,7}\[\w{1,16}\] -> \d{1,7}\[\w{1,16}\](?: \[\w{1,10}\])? via (?P<kind>[\w/().:-]{1,80})"
-)
-_NVLS = re.compile(r"NVLS multicast support is (?P<no>not )?available on dev \d")
-_TUNER_NAME = re.compile(r"TUNER/Plugin: Using (?P<name>.{1,80}?)(?: \(v\d{1,2}\))?$")
-_TUNER_NONE = re.compile(r"TUNER/Plugin: (?:Could not find|.*[Uu]sing internal tuner)")
 # What the readers above begin with: a message that starts so and fits none of them is unread, not foreign.
 _BEGINNINGS = re.compile(
     r"NCCL_[A-Z0-9_]+ set\b|Invalid (?:value|NCCL_)|\d+ coll channels|comm 0x|ncclCommInit|Using network|"
@@ -87,18 +83,17 @@ class _Collector:
         self.channels: list[NcclChannels] = []
         self.comms: dict[tuple[NcclProcess, str], _CommFacts] = {}
         self.choices: dict[tuple[str, str, str], tuple[int, int, int]] = {}
-        self.networks: dict[str, None] = {}
-        self.links: Counter[str] = Counter()
-        self.nvls: bool | None = None
-        self.nvls_heads: set[tuple[NcclProcess, str]] = set()
-        self.tuner: str | None = None
+        self.spoken: Counter[NcclProcess] = Counter()
+        self.threads = ThreadReader()
+        self.around = SurroundingsReader()
         self._readers: tuple[Callable[[int, NcclProcess, str], bool], ...] = (
             self._on_setting,
             self._on_refusal,
             self._on_channels,
             self._on_communicator,
             self._on_choice,
-            self._on_surroundings,
+            self.threads.take,
+            self.around.take,
         )
 
     def on_version(self, version: str, *, by_nccl: bool) -> None:
@@ -108,6 +103,7 @@ class _Collector:
             self.sglang_says = version
 
     def take(self, line: int, process: NcclProcess, message: str) -> bool:
+        self.spoken[process] += 1
         return any(reader(line, process, message) for reader in self._readers)
 
     def _on_setting(self, line: int, process: NcclProcess, message: str) -> bool:
@@ -172,23 +168,11 @@ class _Collector:
         self.choices[key] = (calls + 1, min(smallest, size), max(largest, size))
         return True
 
-    def _on_surroundings(self, line: int, process: NcclProcess, message: str) -> bool:
-        del line
-        if match := _NETWORK.fullmatch(message):
-            self.networks[match["network"]] = None
-        elif match := _LINK.match(message):
-            self.links[match["kind"]] += 1
-        elif match := _NVLS.match(message):
-            self.nvls = not match["no"] and self.nvls is not False
-        elif message.startswith("NVLS Head"):
-            self.nvls_heads.add((process, message[:60]))
-        elif match := _TUNER_NAME.fullmatch(message):
-            self.tuner = match["name"]
-        elif _TUNER_NONE.match(message):
-            self.tuner = self.tuner or "internal"
-        else:
-            return False
-        return True
+    def speakers(self) -> tuple[NcclSpeaker, ...]:
+        return tuple(
+            NcclSpeaker(process=process, messages=n, links=dict(self.around.links_of.get(process, {})))
+            for process, n in self.spoken.items()
+        )
 
 
 def read_nccl(text: str) -> NcclReading:
@@ -220,10 +204,12 @@ def read_nccl(text: str) -> NcclReading:
         refusals=tuple(found.refusals),
         channels=tuple(found.channels),
         matrices=matrix.finished(),
+        threads=found.threads.finished(),
         communicators=tuple(
             NcclCommunicator(process=process, address=address, **facts._asdict())
             for (process, address), facts in found.comms.items()
         ),
+        speakers=found.speakers(),
         choices=tuple(
             NcclChoice(
                 function=function,
@@ -235,11 +221,11 @@ def read_nccl(text: str) -> NcclReading:
             )
             for (function, algorithm, protocol), (n, low, high) in found.choices.items()
         ),
-        networks=tuple(found.networks),
-        links=dict(found.links),
-        nvls=found.nvls,
-        nvls_heads=len(found.nvls_heads),
-        tuner=found.tuner,
+        networks=tuple(found.around.networks),
+        links=dict(found.around.links),
+        nvls=found.around.nvls,
+        nvls_heads=len(found.around.nvls_heads),
+        tuner=found.around.tuner,
         warnings=tuple(warnings[:MAX_UNREAD]),
         messages=messages,
         unread=tuple(unread[:MAX_UNREAD]),

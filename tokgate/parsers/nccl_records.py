@@ -83,6 +83,22 @@ class NcclMatrix(Record):
         )
 
 
+class NcclSpeaker(Record):
+    """What one process said beside its settings."""
+
+    process: NcclProcess
+    messages: int
+    links: dict[str, int] = {}  # "P2P/CUMEM" -> connections that it set up
+
+
+class NcclThreads(Record):
+    """The "Max NThreads" table: of rank 0 only, under NCCL_DEBUG_SUBSYS=TUNING."""
+
+    process: NcclProcess
+    most: dict[str, int]  # "Ring/LL" -> 512; 0 where the pair cannot run
+    line: int
+
+
 class NcclReading(Record):
     versions: tuple[str, ...] = ()  # in NCCL's own words, "2.28.9+cuda13.0"; more than one is a finding
     sglang_says: str | None = None  # SGLang's line "sglang is using nccl==2.28.9"
@@ -90,7 +106,9 @@ class NcclReading(Record):
     refusals: tuple[NcclRefusal, ...] = ()
     channels: tuple[NcclChannels, ...] = ()
     matrices: tuple[NcclMatrix, ...] = ()  # printed by rank 0 only, and only when algo or proto is restricted
+    threads: tuple[NcclThreads, ...] = ()
     communicators: tuple[NcclCommunicator, ...] = ()
+    speakers: tuple[NcclSpeaker, ...] = ()
     choices: tuple[NcclChoice, ...] = ()
     networks: tuple[str, ...] = ()  # "IB", "Socket"
     links: dict[str, int] = {}  # "P2P/CUMEM" -> connections

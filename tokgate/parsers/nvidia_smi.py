@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 from tokgate.records.host import GpuHolder, GpuSeen
 from tokgate.records.record import Record, Unread
 
+from .foreign_json import writable
+
 _SHOWN = 500
+_LONGEST = 65_536  # characters of a line; one of all 212 fields has some 5,000
 # MiB by which the printed, rounded numbers of one card may miss their sum.
 _ROUNDING_MIB = 3.0
 # Old names of fields and those that nvidia-smi prints for what it was asked -> the name used here.
@@ -17,6 +21,7 @@ _ALIASES = {
     "gpu_uuid": "uuid",
     "gpu_bus_id": "pci.bus_id",
     "used_gpu_memory": "used_memory",
+    "clocks.sm": "clocks.current.sm",
 }
 # The cell in lower case without brackets -> what it says. "None" is not among them: it is a real value
 # of gpu_recovery_action.
@@ -54,7 +59,9 @@ def read_table(text: str, fields: Sequence[str] | None = None) -> Table:
 
     A process name may hold commas: what is too much in a row is given back to that column.
     """
-    lines = [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    # Not splitlines: a process may have a form feed or a Unicode line separator in its name.
+    rows_of_text = enumerate(writable(text).split("\n"), start=1)
+    lines = [(n, line[:_LONGEST]) for n, line in rows_of_text if line.strip()]
     units: list[str | None]
     if fields is None:
         if not lines:
@@ -97,7 +104,7 @@ def read_gpus(text: str, fields: Sequence[str] | None = None) -> GpuReading:
     drivers: list[str] = []
     for place, row in enumerate(table.rows):
         index = _number(row, "index")
-        number = int(index) if index is not None else place
+        number = int(index) if index is not None and index.is_integer() and index >= 0 else place
         gpus.append(_gpu(number, row))
         if (bus := _words(row, "pci.bus_id")) is not None:
             bus_ids[number] = bus
@@ -131,10 +138,10 @@ def read_holders(
         holders.append(
             GpuHolder(
                 gpu_index=(index_of or {}).get(uuid or ""),
-                pid=int(pid) if pid is not None else None,
+                pid=int(pid) if pid is not None and pid > 0 else None,
                 command=_words(row, "process_name"),
                 used_mib=_number(row, "used_memory"),
-                note=None if pid is not None else "the driver does not name the process",
+                note=None if pid is not None and pid > 0 else "the driver does not name the process",
             )
         )
     return HolderReading(holders=tuple(holders), unread=tuple(unread))
@@ -170,6 +177,12 @@ def _gpu(index: int, row: dict[str, Cell]) -> GpuSeen:
         reserved_mib=reserved,
         allocated_mib=allocated,
         mig=None if mig is None else mig.lower() == "enabled",
+        bus_id=_words(row, "pci.bus_id"),
+        temperature_c=_number(row, "temperature.gpu"),
+        power_w=_number(row, "power.draw"),
+        sm_mhz=_number(row, "clocks.current.sm"),
+        pcie_gen=_number(row, "pcie.link.gen.current"),
+        pcie_width=_number(row, "pcie.link.width.current"),
         source="nvidia-smi",
         unread=tuple(unread),
     )
@@ -185,7 +198,7 @@ def _cell(name: str, text: str, unit: str | None) -> Cell:
     if why is not None:
         return Cell(text=text, why=why)
     number = None if name == "process_name" else _NUMBER.fullmatch(text)
-    if number is None:
+    if number is None or not math.isfinite(float(number[1])):
         return Cell(text=text)
     return Cell(text=text, number=float(number[1]), unit=number[2] or unit)
 

@@ -7,7 +7,10 @@ from enum import StrEnum
 
 from tokgate.records.record import Record
 
+from .foreign_json import writable
+
 _SHOWN = 500
+_READ = 20_000  # characters; what went wrong is said in the first few hundred
 
 
 class SmiFailureKind(StrEnum):
@@ -53,7 +56,7 @@ def read_failure(text: str, rc: int | None = 0) -> SmiFailure | None:
 
     An exit status other than 0 without any known words is a failure too.
     """
-    flat = " ".join(text.split())
+    flat = writable(" ".join(text[:_READ].split()))
     lost = tuple(dict.fromkeys(m[1].lower() for m in _LOST.finditer(flat)))
     shown = flat[:_SHOWN]
     if lost:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 
+from tokgate.parsers.cgroup import read_cgroup
 from tokgate.records.host import ProcessSeen
 from tokgate.records.record import Record, Unread
 
@@ -55,8 +57,9 @@ def read_stat(line: str) -> StatReading | None:
 
 
 def read_process_table(rows: object) -> ProcessTable:
-    """Read the script's rows: objects with stat, cmdline, user and mark, each text or null.
+    """Read the script's rows: objects with stat, cmdline, user, mark and cgroup, each text or null.
 
+    `started` is in seconds since 1970.
     cmdline comes with its NULs: the arguments, or what setproctitle wrote over them.
     """
     processes: list[ProcessSeen] = []
@@ -74,6 +77,8 @@ def read_process_table(rows: object) -> ProcessTable:
                 user=_text(row, "user"),
                 cmdline=" ".join((_text(row, "cmdline") or "").rstrip("\0").split("\0")),
                 mark=_text(row, "mark"),
+                started_at=_time(row),
+                within=read_cgroup(_text(row, "cgroup") or ""),
             )
         )
     return ProcessTable(processes=tuple(processes), unread=tuple(unread))
@@ -82,3 +87,13 @@ def read_process_table(rows: object) -> ProcessTable:
 def _text(row: object, key: str) -> str | None:
     value = row.get(key) if isinstance(row, dict) else None
     return value if isinstance(value, str) else None
+
+
+def _time(row: object) -> str | None:
+    value = row.get("started") if isinstance(row, dict) else None
+    if not isinstance(value, int):
+        return None
+    try:
+        return dt.datetime.fromtimestamp(value, dt.UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -18,6 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tokgate.records import Record, Unread
 
+from .foreign_json import writable
+
 MAX_LINE = 16_384
 MAX_UNREAD = 200
 
@@ -65,7 +67,7 @@ def canonical(name: str) -> str:
 
 def read_metrics(text: str) -> Scrape:
     """Read the text exposition format; lines that cannot be read are listed, never fatal."""
-    lines = text.split("\n")
+    lines = writable(text).split("\n")
     complete = not lines[-1].strip()
     unread: list[Unread] = []
     if not complete:
@@ -84,7 +86,7 @@ def read_metrics(text: str) -> Scrape:
         elif line:
             try:
                 sample = _sample(line)
-            except (ValueError, IndexError) as error:
+            except (ValueError, IndexError, ArithmeticError) as error:  # a time stamp of 400 digits
                 unread.append(Unread(line=number, text=line[:500], why=f"not a sample: {error}"[:200]))
                 continue
             samples.setdefault(sample.name, []).append(sample)

@@ -9,7 +9,8 @@ from typing import Any
 
 from tokgate.records import Record, Unread
 
-from .log_prefix import PrefixedLine, log_lines
+from .foreign_json import writable
+from .log_prefix import MAX_LINE, PrefixedLine, log_lines
 
 LONGEST = 500  # characters of a line that is kept as not understood
 
@@ -143,12 +144,15 @@ class _Reader:
             self._update(line.rank, batch_sizes=sizes)
 
     def _update(self, rank: str | None, **found: Any) -> None:
-        """Add to the capture that `rank` is in; a progress bar has no rank and means the latest."""
-        for index in range(len(self.captures) - 1, -1, -1):
-            capture = self.captures[index]
-            if capture.seconds is None and (rank is None or capture.rank == rank):
-                self.captures[index] = capture.model_copy(update=found)
-                return
+        """Add to the capture that `rank` is in; a progress bar has no rank, and only the first one draws it."""
+        going_on = [
+            index
+            for index in range(len(self.captures) - 1, -1, -1)
+            if self.captures[index].seconds is None and (rank is None or self.captures[index].rank == rank)
+        ]
+        if going_on:
+            first = min(going_on, key=lambda index: self.captures[index].rank or "")
+            self.captures[first] = self.captures[first].model_copy(update=found)
 
 
 def read_arguments(text: str, *, closing: str) -> ServerArguments:
@@ -158,7 +162,7 @@ def read_arguments(text: str, *, closing: str) -> ServerArguments:
     ServerArguments(values={'tp_size': 8}, complete=False)
     """
     values: dict[str, Any] = {}
-    pieces = list(_pieces(text, closing))
+    pieces = list(_pieces(writable(text[:MAX_LINE]), closing))
     complete = bool(pieces) and pieces[-1][1]
     for piece, whole in pieces:
         name, separator, value = piece.partition("=" if closing == ")" else ":")

@@ -31,12 +31,16 @@ class ProcessSeen(Record):
     mark: str | None = (
         None  # value of TOKGATE_MARK in its exec environment; None: absent, erased or unreadable
     )
+    started_at: str | None = None  # start_ticks for people: ISO 8601, UTC, to the second
+    within: str | None = None  # "docker container 3f2a…", "slurm job 71", "systemd unit x.service", ...
 
 
 class GpuHolder(Record):
     gpu_index: int | None
     pid: int | None  # None: memory without any living owner
     start_ticks: int | None = None
+    started_at: str | None = None  # as in ProcessSeen, and so is `within`
+    within: str | None = None
     user: str | None = None
     command: str | None = None
     used_mib: float | None = None
@@ -54,6 +58,13 @@ class GpuSeen(Record):
     reserved_mib: float | None = None
     allocated_mib: float | None = None
     mig: bool | None = None
+    bus_id: str | None = None  # as the driver writes it, e.g. 00000000:83:00.0
+    # What changes by itself, at the moment of the look: worth keeping, never compared between runs.
+    temperature_c: float | None = None
+    power_w: float | None = None
+    sm_mhz: float | None = None
+    pcie_gen: float | None = None  # an idle GPU lowers it
+    pcie_width: float | None = None  # lanes
     source: Literal["nvml", "nvidia-smi"]
     unread: tuple[Unread, ...] = ()
 
@@ -74,6 +85,7 @@ class CleanSlate(Record):
     leftovers: tuple[ProcessSeen, ...] = ()  # processes of this or an earlier gate run
     port: int | None = None
     waited_s: float = 0.0
+    look_s: float | None = None  # what the last look alone took
     findings: tuple[Finding, ...] = ()
 
     @property

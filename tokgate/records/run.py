@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from .generation import Generation
 from .host import CleanSlate, Fingerprint
+from .nccl import NcclProof
 from .record import Record
 from .sample import Sample
 from .server import EnvironmentTruth, Launch, Liveness, ServerRun, StartFailure, StopRecord
+from .telemetry import Telemetry, Window
 
 
 class RunInfo(Record):
@@ -41,9 +43,13 @@ class LaunchEvidence(Record):
     failure: StartFailure | None = None
     slate: CleanSlate | None = None
     environment: EnvironmentTruth | None = None
+    nccl: NcclProof | None = None  # of the proof start only
+    without: EnvironmentTruth | None = None  # what a launch goes without, looked for in its processes
     generations: tuple[Generation, ...] = ()
     samples: tuple[Sample, ...] = ()
     client: dict[str, ClientLoad] = {}  # per workload
+    telemetry: Telemetry | None = None  # None: nobody watched
+    windows: tuple[Window, ...] = ()  # computed from generations and telemetry.jsonl, in the order of time
     liveness: Liveness | None = None  # None: the launch has not been finished
     stop: StopRecord | None = None
     faults: tuple[str, ...] = ()  # bench faults met while measuring, in words

@@ -8,7 +8,9 @@ from typing import Any, Literal
 from .host import ProcessSeen
 from .record import Record, Unread
 
-Role = Literal["control", "arm", "control-again"]
+# The last two are never timed against a stored baseline: a start under NCCL's debug lines, and the control arm
+# without the rig's NCCL block.
+Role = Literal["control", "arm", "control-again", "nccl-proof", "nccl-off"]
 
 
 class Launch(Record):
@@ -17,6 +19,11 @@ class Launch(Record):
     id: str
     arm: str
     role: Role
+
+    @property
+    def stands_for_arm(self) -> bool:
+        """Whether its numbers are numbers of the arm as the rig writes it."""
+        return self.role in ("control", "arm", "control-again")
 
 
 class Addition(Record):

@@ -62,7 +62,7 @@ def _control(series: Sequence[Series], workload: str) -> float | None:
     values = [
         v
         for s in series
-        if s.metric == DECODE and s.workload == workload and s.role != "arm"
+        if s.metric == DECODE and s.workload == workload and s.role in ("control", "control-again")
         for v in s.known
     ]
     return median(values) if values else None

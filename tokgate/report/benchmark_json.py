@@ -32,7 +32,7 @@ _EXTRA = {
 
 def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
     """Return the content of benchmark.json; a series without one good generation is left out and named."""
-    info = evidence.info
+    info, simulated = evidence.info, evidence.info.simulated or rig.simulated
     benchmarks, omitted = [], []
     for launch in evidence.launches:
         for workload in dict.fromkeys(g.workload for g in launch.generations):
@@ -44,11 +44,11 @@ def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
             failed = sum(not g.good for g in judged)
             benchmarks.append(
                 {
-                    **_names(info, launch.launch, workload),
+                    **_names(info, launch.launch, workload, simulated=simulated),
                     "extra_info": {
                         **_medians(evidence, launch.launch.id, workload),
                         "failed": failed,
-                        "simulated": info.simulated,
+                        "simulated": simulated,
                     },
                     "options": {},
                     "stats": stats_of(seconds),
@@ -58,7 +58,7 @@ def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
         "machine_info": {
             "node": rig.host.testinfra,
             "rig": info.rig,
-            "simulated": info.simulated,
+            "simulated": simulated,
             "facts": evidence.fingerprint.facts if evidence.fingerprint else {},
         },
         "commit_info": {
@@ -68,6 +68,7 @@ def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
             "dirty": None,
             "project": "tokgate",
             "branch": "(unknown)",
+            "simulated": simulated,
         },
         "benchmarks": benchmarks,
         "datetime": info.started_at,
@@ -114,12 +115,12 @@ def stats_of(seconds: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _names(info: RunInfo, launch: Launch, workload: str) -> dict[str, Any]:
+def _names(info: RunInfo, launch: Launch, workload: str, *, simulated: bool) -> dict[str, Any]:
     """Return what must be equal in two files for pytest-benchmark to put them side by side."""
     name = f"{workload}[{launch.id}]"
     return {
         # Simulated and real numbers must not meet in one table.
-        "group": f"{info.rig} {workload}{' (simulated)' if info.simulated else ''}",
+        "group": f"{info.rig} {workload}{' (simulated)' if simulated else ''}",
         "name": name,
         "fullname": f"{info.rig}::{name}",
         "params": {"launch": launch.id, "arm": launch.arm, "workload": workload},

@@ -153,7 +153,7 @@ def _row(series: Series, y: float, scale: Scale) -> Row:
         label=fit(one_line(series.launch), _LABEL_COLUMNS),
         note=f"{one_line(middle)}  {count}",
         title=f"{series.launch}, {series.workload}: median {middle}, {spread}, {count}",
-        kind="arm" if series.role == "arm" else "control",
+        kind="control" if series.role in ("control", "control-again") else "arm",
         y=y,
         dots=tuple(
             Dot(scale(value), round(y + _spread(i), 2), _tooltip(series, point) if titled else None)

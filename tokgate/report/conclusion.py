@@ -12,7 +12,11 @@ from enum import StrEnum
 
 from tokgate.records import EXIT_CODES, PRECEDENCE, Outcome, Record, Verdict, worst
 
+from .leading import drift_behind, worst_first
 from .visible import one_line
+
+# What a verdict is called that reports a number without promising anything: the rig sets no limit on it.
+NOTE = "note"
 
 # pytest's exit codes (https://docs.pytest.org/en/stable/reference/exit-codes.html).
 _OK, _TESTS_FAILED, _INTERRUPTED, _NO_TESTS = 0, 1, 2, 5
@@ -86,35 +90,45 @@ def conclude(verdicts: Sequence[Verdict], end: SessionEnd | None = None) -> Conc
             do="see which tests were skipped and why: run again with -ra",
         )
     outcome = worst(v.outcome for v in verdicts)
+    headline, do = _deciding([v for v in worst_first(verdicts) if v.outcome is outcome], verdicts)
     return Conclusion(
-        outcome=SessionOutcome(outcome.value),
-        exit_code=EXIT_CODES[outcome],
-        headline=_headline(verdicts, outcome),
-        do=next((v.do for v in verdicts if v.outcome is outcome and v.do), None),
+        outcome=SessionOutcome(outcome.value), exit_code=EXIT_CODES[outcome], headline=headline, do=do
     )
 
 
-def worst_first(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
-    """Sort by precedence; equals keep their order."""
-    return tuple(sorted(verdicts, key=lambda v: PRECEDENCE.index(v.outcome)))
+def word_of(verdict: Verdict) -> str:
+    """Return the outcome as reports show it: a pass that nothing was demanded of is a note, not a pass."""
+    unlimited = verdict.outcome is Outcome.PASS and verdict.metric is not None and verdict.floor is None
+    return NOTE if unlimited else verdict.outcome.value
 
 
 def _explained(verdicts: Sequence[Verdict]) -> bool:
     return any(v.outcome in (Outcome.REGRESSED, Outcome.INVALID) for v in verdicts)
 
 
-def _headline(verdicts: Sequence[Verdict], outcome: Outcome) -> str:
-    if outcome in (Outcome.PASS, Outcome.IMPROVED):
-        return _counted(verdicts)
-    deciding = [v for v in verdicts if v.outcome is outcome]
-    first = one_line(deciding[0].headline, 300)
-    return first if len(deciding) == 1 else f"{first} (and {len(deciding) - 1} more {outcome.value})"
+def _deciding(deciding: Sequence[Verdict], verdicts: Sequence[Verdict]) -> tuple[str, str | None]:
+    """Return headline and next step of the session from the verdicts of its outcome, the leading one first."""
+    lead = deciding[0]
+    do = next((v.do for v in deciding if v.do), None)
+    if lead.outcome in (Outcome.PASS, Outcome.IMPROVED):
+        return _counted(verdicts), do
+    first = one_line(lead.headline, 300)
+    if len(deciding) > 1:
+        first = f"{first} (and {len(deciding) - 1} more {lead.outcome.value})"
+    drift = drift_behind(lead, verdicts) if lead.outcome is Outcome.REGRESSED else None
+    if drift is not None:
+        # Of several regressions one that the drift does not explain comes first: here none is larger.
+        return f"{one_line(drift.headline, 200)}; no regression is larger than that: {first}", drift.do or do
+    return first, do
 
 
 def _counted(verdicts: Sequence[Verdict]) -> str:
     """Return "7 verdicts: 1 improved, 6 pass"."""
     if not verdicts:
         return "no verdict"
-    counts = Counter(v.outcome for v in verdicts)
-    parts = ", ".join(f"{counts[o]} {o.value}" for o in PRECEDENCE if counts[o])
+    counts = Counter(word_of(v) for v in verdicts)
+    told = [f"{counts[o.value]} {o.value}" for o in PRECEDENCE if counts[o.value]]
+    if counts[NOTE]:
+        told.append(f"{counts[NOTE]} measured without a limit")
+    parts = ", ".join(told)
     return f"{len(verdicts)} verdict{'s' if len(verdicts) != 1 else ''}: {parts}"

@@ -15,12 +15,15 @@ from markupsafe import Markup
 
 from tokgate.records import RunEvidence
 
-from . import figures
+from . import figures, simulated
 from .chart import charts
 from .environment_matrix import LEGEND, matrix_of
+from .nccl_matrix import LEGEND as NCCL_LEGEND
+from .nccl_matrix import STAGES, five_states
 from .raw_files import raw_files
+from .telemetry_strip import strips
 from .verdict_json import VerdictFile
-from .verdict_rows import verdict_rows
+from .verdict_rows import difference_rows, verdict_rows
 from .visible import shorten, visible
 
 _LONGEST = 4000
@@ -37,15 +40,15 @@ def section(file: VerdictFile, evidence: RunEvidence, folder: Path, *, link_base
     return _environment().get_template("section.html.j2").render(context)
 
 
-def page(file: VerdictFile, evidence: RunEvidence, folder: Path) -> str:
+def page(file: VerdictFile, evidence: RunEvidence, folder: Path, *, link_base: str = "") -> str:
     """Return a whole HTML document with nothing but the gate's part, for when pytest-html wrote none."""
-    return _environment().get_template("page.html.j2").render(_context(file, evidence, folder, ""))
+    return _environment().get_template("page.html.j2").render(_context(file, evidence, folder, link_base))
 
 
 def title(file: VerdictFile) -> str:
     """Return the document's title as plain text."""
-    simulated = "SIMULATED " if file.simulated else ""
-    return shorten(visible(f"{simulated}{file.outcome.value.upper()}: {file.headline}", keep=""), 300)
+    label = f"{simulated.WORD} " if file.simulated else ""
+    return shorten(visible(f"{label}{file.outcome.value.upper()}: {file.headline}", keep=""), 300)
 
 
 def shown(foreign: object, limit: int = _LONGEST) -> str:
@@ -59,12 +62,18 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
         "file": file,
         "title": title(file),
         "rows": verdict_rows(file),
+        "differences": difference_rows(file),
         "charts": charts(file.series),
         "matrices": [m for m in map(matrix_of, evidence.launches) if m is not None],
         "legend": LEGEND,
+        "nccl": five_states(file.nccl) if file.nccl is not None else None,
+        "nccl_stages": STAGES,
+        "nccl_legend": NCCL_LEGEND,
+        "strips": strips(evidence.launches),
         "folder": folder,
         "files": raw_files(folder),
         "figures": figures,
+        "simulated": simulated,
         "style": _style("style.css"),
         "link_base": link_base,
     }

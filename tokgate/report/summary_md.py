@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from tokgate.records import Outcome
 
-from . import figures
+from . import figures, simulated
 from .arms import ArmRow
+from .nccl_matrix import STAGES, StageCell, five_states
+from .telemetry import line_of
 from .verdict_json import VerdictFile
 from .verdict_rows import VerdictRow, verdict_rows
 from .visible import one_line
@@ -24,10 +26,10 @@ _KEPT = (Outcome.PASS, Outcome.IMPROVED)
 
 def render(file: VerdictFile, folder: str) -> str:
     """Return the markdown. What does not fit is counted and left to verdict.json."""
-    title = f"# tokgate {file.outcome.value.upper()}: {text(file.headline, 400)}"
-    head = [title, ""]
+    word = f"{simulated.WORD} {file.outcome.value.upper()}" if file.simulated else file.outcome.value.upper()
+    head = [f"# tokgate {word}: {text(file.headline, 400)}", ""]
     if file.simulated:
-        head += ["> **SIMULATED**: no number here says anything about a real machine.", ""]
+        head += [f"> **{simulated.WORD}**: {simulated.MEANING}.", ""]
     facts = (
         f"rig **{text(file.run.rig)}**",
         f"run {text(file.run.run_id)}",
@@ -41,7 +43,15 @@ def render(file: VerdictFile, folder: str) -> str:
     foot = ["", f"Raw data: {_code(folder)}", ""]
     room = LIMIT_BYTES - _size(head) - _size(foot)
     body: list[str] = []
-    for section in (_verdict_table(file), _arm_table(file), _reasons(file), _differences(file), _tests(file)):
+    for section in (
+        _verdict_table(file),
+        _arm_table(file),
+        _reasons(file),
+        _nccl(file),
+        _telemetry(file),
+        _differences(file),
+        _tests(file),
+    ):
         room -= _append(body, section, room)
     return "\n".join([*head, *body, *foot])
 
@@ -58,15 +68,24 @@ def _verdict_table(file: VerdictFile) -> list[str]:
     return [
         "## Verdicts",
         "",
-        "| outcome | check | launch | workload | value | reference | change | interval | n |",
-        "|---|---|---|---|--:|--:|--:|--:|--:|",
+        "| outcome | check | launch | workload | metric | value | reference | change | interval | n |",
+        "|---|---|---|---|---|--:|--:|--:|--:|--:|",
         *(_row(_verdict_cells(row)) for row in rows),
     ]
 
 
 def _verdict_cells(row: VerdictRow) -> Iterable[str]:
     yield row.outcome if row.kept else f"**{row.outcome}**"
-    for foreign in (row.check, row.launch, row.workload, row.value, row.reference, row.change, row.interval):
+    for foreign in (
+        row.check,
+        row.launch,
+        row.workload,
+        row.metric,
+        row.value,
+        row.reference,
+        row.change,
+        row.interval,
+    ):
         yield text(foreign)
     yield row.n
 
@@ -106,6 +125,41 @@ def _reasons(file: VerdictFile) -> list[str]:
         lines += [f"  - warning: {text(line, 300)}" for line in verdict.warnings[:5]]
         if verdict.do:
             lines.append(f"  - next: {text(verdict.do, 600)}")
+    return lines
+
+
+def _nccl(file: VerdictFile) -> list[str]:
+    if file.nccl is None:
+        return []
+    told = five_states(file.nccl)
+    reason = f"no proof start: {text(file.nccl.skipped)}" if file.nccl.skipped else ""
+    return [
+        "",
+        "## NCCL truth",
+        "",
+        f"{text(file.nccl.launch)}, a sign per rank, {len(file.nccl.ranks)} ranks {reason}".rstrip(),
+        "",
+        f"| variable | wanted | {' | '.join(stage.value for stage in STAGES)} |",
+        f"|---|---|{'---|' * len(STAGES)}",
+        *(
+            _row((text(row.variable), text(row.wanted), *(_nccl_cell(cell) for cell in row.cells)))
+            for row in told.rows
+        ),
+    ]
+
+
+def _nccl_cell(cell: StageCell) -> str:
+    signs = "".join(sign.sign for sign in cell.signs)
+    value = f" {text(cell.value, 60)}" if cell.value is not None else ""
+    words = "".join(f" {text(words, 300)}" for words in cell.words)
+    return f"{signs}{words or value}"
+
+
+def _telemetry(file: VerdictFile) -> list[str]:
+    if not file.telemetry:
+        return []
+    lines = ["", "## While it was measured", ""]
+    lines += [f"- {text(watched.launch)}: {text(line_of(watched), 600)}" for watched in file.telemetry]
     return lines
 
 

@@ -9,14 +9,17 @@ from typing import TextIO
 
 from tokgate.records import Outcome, Verdict
 
-from . import figures
+from . import figures, simulated
+from .conclusion import NOTE, word_of
 from .verdict_json import VerdictFile
 from .visible import columns, fit, one_line
 
 WIDTH = 80
 _LABEL = 12  # of "inconclusive"
 _REASON_LINES = 4
+_DO_LINES = 6  # a command that is cut short helps nobody
 _SHORTEST_CHECK = 12
+_SHORTEST_PLACE = 14  # tells one launch and workload of a session from the others
 _QUIET_MAX = 30  # kept promises are listed up to this many
 
 _COLOURS = {
@@ -26,21 +29,27 @@ _COLOURS = {
     "invalid": "35",
     "inconclusive": "33",
     "no-baseline": "36",
+    NOTE: "2",
     "error": "1;31",
     "interrupted": "1;31",
 }
 _KEPT = (Outcome.PASS, Outcome.IMPROVED)
+_NAMED_AFTER = {
+    "acceptance_length": "accept_length",
+    "cycle_time": "cycle_ms",
+    "decode_throughput": "decode_tok_s",
+    "time_to_first_token": "ttft_ms",
+}
 
 
 def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) -> str:
     """Return the final block: outcome, one line a verdict with reasons below, where the raw data lie."""
     width = min(width, WIDTH)
-    lines = [_outcome(file, colour=colour, width=width)]
-    if file.simulated:
-        lines.append(fit("SIMULATED: no number here says anything about a real machine", width))
+    lines = [fit(simulated.banner(file.run.rig), width)] if file.simulated else []
+    lines.append(_outcome(file, colour=colour, width=width))
     lines += _wrapped(file.headline, "", width)
     if not file.verdicts and file.do:
-        lines += _wrapped(f"do: {file.do}", "", width)
+        lines += _wrapped(f"do: {file.do}", "", width, most=_DO_LINES)
     lines.append("")
     kept = 0
     # One fault can make seventy checks invalid: what asks for the same next step is told once.
@@ -70,7 +79,8 @@ def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) 
 def verdict_text(verdict: Verdict) -> str:
     """Return a verdict as the text of a failed or skipped test: promise first, then everything that backs it."""
     lines = [f"{_shout(verdict.outcome)} {one_line(verdict.headline, 2000)}"]
-    where = " ".join(part for part in (one_line(verdict.check, 60), _place(verdict)) if part)
+    parts = (one_line(verdict.check, 60), _metric(verdict), _place(verdict))
+    where = " ".join(part for part in parts if part)
     figures_line = "  ".join(_figures(verdict))
     if verdict.value is not None or verdict.change is not None:
         lines.append(f"  {where}: {figures_line}")
@@ -107,29 +117,41 @@ def _outcome(file: VerdictFile, *, colour: bool, width: int) -> str:
 
 
 def _verdict(verdict: Verdict, *, colour: bool, width: int) -> Iterator[str]:
-    word = verdict.outcome.value
+    word = word_of(verdict)
     rest = _beside(verdict, width - _LABEL - 1)
     yield f"{_painted(f'{_shout(word):{_LABEL}}', word, colour=colour)} {rest}"
     if verdict.outcome in _KEPT:
-        if verdict.headline.endswith("no limit set"):
-            # Reported, not promised: a bare "pass" would claim more.
-            yield f"{'':{_LABEL}} (the rig sets no limit on this)"
         return
     indent = " " * (_LABEL + 1)
     yield from _wrapped(verdict.headline, indent, width)
     if verdict.do:
-        yield from _wrapped(f"do: {verdict.do}", indent, width)
+        yield from _wrapped(f"do: {verdict.do}", indent, width, most=_DO_LINES)
 
 
 def _beside(verdict: Verdict, room: int) -> str:
-    """Put check, place and numbers on one line; n gives way first, then the end of the check's name."""
+    """Put check, metric, place and numbers on one line.
+
+    n gives way first, then the unit, which the metric's name tells as well, then the ends of the check's
+    name and of the place, last that of the metric.
+    """
     check, place, numbers = one_line(verdict.check, 60), _place(verdict), _figures(verdict)
-    told = fit("  ".join(numbers), room // 2)
-    if columns(f"{check} {place}  {told}") > room and len(numbers) > 1 and numbers[-1].startswith("n="):
-        told = fit("  ".join(numbers[:-1]), room // 2)
-    place = fit(place, room - columns(told) - _SHORTEST_CHECK - 3)
-    check = fit(check, room - columns(told) - columns(place) - 3)
-    return f"{check} {place}  {told}" if place else f"{check}  {told}"
+    metric = _metric(verdict)
+    bare = _figures(verdict.model_copy(update={"unit": None, "n": 0})) if metric else numbers
+    for kept in (numbers, tuple(text for text in numbers if not text.startswith("n=")), bare):
+        told = fit("  ".join(kept), room // 2)
+        if columns(f"{check} {metric} {place}  {told}") <= room:
+            break
+    left = room - columns(told) - 4
+    place = fit(place, max(left - columns(metric) - _SHORTEST_CHECK, _SHORTEST_PLACE))
+    check = fit(check, max(left - columns(metric) - columns(place), _SHORTEST_CHECK))
+    metric = fit(metric, left - columns(place) - columns(check))
+    return f"{' '.join(part for part in (check, metric, place) if part)}  {told}"
+
+
+def _metric(verdict: Verdict) -> str:
+    """Return the metric's name, unless the check is named after it."""
+    metric = one_line(verdict.metric or "", 40)
+    return "" if _NAMED_AFTER.get(verdict.check) == metric else metric
 
 
 def _place(verdict: Verdict) -> str:
@@ -156,15 +178,15 @@ def _reference(verdict: Verdict) -> str:
     return f"{value} ({reference.kind}: {one_line(reference.label)}{n})"
 
 
-def _wrapped(text: str, indent: str, width: int) -> Sequence[str]:
-    """Wrap to at most _REASON_LINES lines; wide characters count as two columns."""
+def _wrapped(text: str, indent: str, width: int, *, most: int = _REASON_LINES) -> Sequence[str]:
+    """Wrap to at most `most` lines; wide characters count as two columns."""
     clean = one_line(text, 2000)
     room = width - len(indent)
     # textwrap counts characters, not columns: text with wide ones gets half the room.
     wide = columns(clean) > len(clean)
     lines = textwrap.wrap(clean, room // 2 if wide else room, break_on_hyphens=False)
-    if len(lines) > _REASON_LINES:
-        lines = [*lines[: _REASON_LINES - 1], fit(lines[_REASON_LINES - 1] + " …" * 2, room)]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], fit(lines[most - 1] + " …" * 2, room)]
     return [indent + line for line in lines]
 
 

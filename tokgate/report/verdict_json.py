@@ -27,11 +27,16 @@ from tokgate.records import (
     VariableTruth,
     Verdict,
 )
+from tokgate.records.nccl import NcclTruth
 from tokgate.rig.models import Rig
+from tokgate.verdicts.identity import bounded_version
 
 from .arms import ArmRow, arm_rows
-from .conclusion import SessionEnd, SessionOutcome, conclude, worst_first
+from .conclusion import SessionEnd, SessionOutcome, conclude
+from .leading import worst_first
+from .nccl_matrix import truth_of_run
 from .series import Series, series_of
+from .telemetry import WatchedLaunch, watched_launches
 
 SCHEMA_FILE = "schema/verdict.schema.json"
 
@@ -91,7 +96,11 @@ class VerdictFile(Record):
     series: tuple[Series, ...] = Field(description="every value per launch, workload and metric")
     launches: tuple[LaunchSummary, ...]
     environment: tuple[EnvironmentSummary, ...]
+    nccl: NcclTruth | None = Field(
+        None, description="the NCCL block in five states; null without a block, or on fewer than two GPUs"
+    )
     slates: tuple[CleanSlate, ...] = Field(description="before, between and after the launches")
+    telemetry: tuple[WatchedLaunch, ...] = Field((), description="what the machine did while it was measured")
     fingerprint: Fingerprint | None
     differences: tuple[Differing, ...]
     unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")
@@ -122,7 +131,9 @@ def build(
             for launch in evidence.launches
             if launch.environment is not None
         ),
+        nccl=truth_of_run(rig, evidence),
         slates=tuple(s for s in slates if s is not None),
+        telemetry=watched_launches(evidence),
         fingerprint=evidence.fingerprint,
         differences=tuple(
             Differing(
@@ -168,7 +179,7 @@ def _launch(evidence: LaunchEvidence) -> LaunchSummary:
         role=evidence.launch.role,
         line=server.line.shown if server else None,
         additions=server.line.additions if server else (),
-        sglang_version=server.sglang_version if server else None,
+        sglang_version=bounded_version(server.sglang_version) if server and server.sglang_version else None,
         ready_after_s=server.ready_after_s if server else None,
         failure=evidence.failure,
         alive_at_end=evidence.liveness.alive and evidence.liveness.answered if evidence.liveness else None,

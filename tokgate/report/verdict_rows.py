@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tokgate.records import Outcome, Verdict
+from tokgate.records import Difference, Outcome, Verdict
 
 from . import figures
+from .conclusion import word_of
 from .figures import NONE
 from .series import Series
-from .verdict_json import VerdictFile
+from .verdict_json import Differing, VerdictFile
+
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
 class VerdictRow:
     verdict: Verdict
-    outcome: str
-    kept: bool  # pass or improved
+    outcome: str  # or "note": measured, and no limit set
+    kept: bool  # pass, improved or note
+    told: bool  # an earlier row of this outcome has the same next step
     check: str
     launch: str  # the arm where a verdict is about no single launch
     workload: str
@@ -33,16 +38,51 @@ class VerdictRow:
 
 def verdict_rows(file: VerdictFile) -> tuple[VerdictRow, ...]:
     """Return one row per verdict, worst first."""
-    return tuple(_row(verdict, file.series) for verdict in file.verdicts)
+    told: set[tuple[Outcome, str | None]] = set()
+    rows = []
+    for verdict in file.verdicts:
+        step = (verdict.outcome, verdict.do)
+        rows.append(_row(verdict, file.series, told=step in told))
+        told.add(step)
+    return tuple(rows)
 
 
-def _row(verdict: Verdict, series: tuple[Series, ...]) -> VerdictRow:
+@dataclass(frozen=True)
+class DifferenceRow:
+    difference: Difference
+    checks: str
+    references: str
+
+
+def difference_rows(file: VerdictFile) -> tuple[DifferenceRow, ...]:
+    """Return what differs from any reference, each difference once, with whose verdicts it stands beside."""
+    found: dict[tuple[str, str | None, str | None], list[Differing]] = {}
+    for d in file.differences:
+        found.setdefault((d.difference.key, d.difference.before, d.difference.now), []).append(d)
+    return tuple(
+        DifferenceRow(
+            difference=beside[0].difference,
+            checks=_listed(d.check for d in beside),
+            references=_listed(d.reference for d in beside if d.reference is not None),
+        )
+        for beside in found.values()
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    more = f", {len(distinct) - _MOST_NAMES} more" if len(distinct) > _MOST_NAMES else ""
+    return ", ".join(distinct[:_MOST_NAMES]) + more or NONE
+
+
+def _row(verdict: Verdict, series: tuple[Series, ...], *, told: bool) -> VerdictRow:
     reference = verdict.reference
     value = verdict.value
     return VerdictRow(
         verdict=verdict,
-        outcome=verdict.outcome.value,
+        outcome=word_of(verdict),
         kept=verdict.outcome in (Outcome.PASS, Outcome.IMPROVED),
+        told=told,
         check=verdict.check,
         launch=verdict.launch or verdict.arm or NONE,
         workload=verdict.workload or NONE,

@@ -26,19 +26,22 @@ def write_all(
     *,
     end: SessionEnd | None = None,
     page: bool = True,
+    into: Path | None = None,
 ) -> VerdictFile:
     """Write verdict.json, verdicts.json, benchmark.json, summary.md and, unless told not to, report.html.
 
-    Every file is replaced in one step, so that a reader never meets half of one. Under pytest,
+    They go into the run folder itself, or `into` a folder below it. Every file is replaced in one step, so that a reader never meets half of one. Under pytest,
     pytest-html writes its report.html over ours afterwards. Raises OSError.
     """
     file = verdict_json.build(evidence, verdicts, rig, end=end)
-    _write(folder / "verdicts.json", _raw(verdicts))
-    _write(folder / "verdict.json", verdict_json.dump(file))
-    _write(folder / "benchmark.json", benchmark_json.dump(benchmark_json.benchmark_file(evidence, rig)))
-    _write(folder / "summary.md", summary_md.render(file, folder.as_posix()))
+    target = into or folder
+    _write(target / "verdicts.json", _raw(verdicts))
+    _write(target / "verdict.json", verdict_json.dump(file))
+    _write(target / "benchmark.json", benchmark_json.dump(benchmark_json.benchmark_file(evidence, rig)))
+    _write(target / "summary.md", summary_md.render(file, folder.as_posix()))
     if page:
-        _write(folder / "report.html", html_section.page(file, evidence, folder))
+        back = "../" * len(target.relative_to(folder).parts)
+        _write(target / "report.html", html_section.page(file, evidence, folder, link_base=back))
     return file
 
 

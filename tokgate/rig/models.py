@@ -82,6 +82,16 @@ class ServerSpec(Record):
     )
 
 
+class NcclProofSpec(Record):
+    """The start that shows what NCCL made of the NCCL block; it comes first and is never timed."""
+
+    skip: str | None = Field(
+        None,
+        min_length=1,
+        description="why no such start is made: what it would show is then told as not proven, with this reason",
+    )
+
+
 class ArmSpec(Record):
     """One server configuration under measurement."""
 
@@ -213,6 +223,7 @@ class Rig(Record):
     host: HostSpec = HostSpec()
     gpus: GpuSpec
     server: ServerSpec
+    nccl_proof: NcclProofSpec = NcclProofSpec()
     arms: tuple[ArmSpec, ...] = Field(min_length=1)
     prompt_sets: dict[Name, PromptSet] = Field(min_length=1)
     workloads: tuple[WorkloadSpec, ...] = Field(min_length=1)

@@ -33,6 +33,14 @@ _API_KEY = (
 _NO_NOHUP = "the supervisor holds the server: it ends with the gate, even after a SIGKILL"
 
 
+class Extra(NamedTuple):
+    """A variable that one launch needs beyond what its rig says."""
+
+    name: str
+    value: str
+    reason: str
+
+
 class LaunchLine(NamedTuple):
     line: CommandLine  # safe to show and to store
     secret: str  # the text for `sh -c`, with the real API key
@@ -55,13 +63,15 @@ def launch_line(
     log: str,
     pass_environment: Mapping[str, str],
     extra_python_path: tuple[str, ...] = (),
+    extra: tuple[Extra, ...] = (),
 ) -> LaunchLine:
     """Return the line (ii) for one arm.
 
     `port` counts where the rig says port = "free"; it may be a placeholder where the line is only shown.
     `api_key` must be given exactly where the rig says api_key = "random". `pass_environment` is the
     host's own environment: of it only what the rig passes on is taken. `extra_python_path` goes in front
-    of PYTHONPATH. Raises ValueError when key and policy disagree, or when the key would read as a flag.
+    of PYTHONPATH; `extra` takes the place of what the rig says of the same variables. Raises ValueError
+    when key and policy disagree, or when the key would read as a flag.
     """
     if (api_key is not None) != (rig.server.api_key == "random"):
         raise ValueError(f'the rig says api_key = "{rig.server.api_key}"')
@@ -72,6 +82,11 @@ def launch_line(
     variables = arm_environment(rig, arm)
     _add_variable(variables, "SPT_NOENV", "1", _NO_ERASURE, added)
     _add_variable(variables, "TOKGATE_MARK", mark, _MARK, added)
+    for name, value, reason in extra:
+        written = variables.get(name)
+        replaced = f" (for {shlex.quote(written)})" if written not in (None, value) else ""
+        variables[name] = value
+        added.append(Addition(what=f"{name}={shlex.quote(value)}{replaced}", reason=reason))
     if extra_python_path:
         before = variables.get("PYTHONPATH", passed.get("PYTHONPATH"))
         python_path = ":".join([*extra_python_path, *([before] if before else [])])

@@ -21,7 +21,7 @@ from tokgate.records.redactor import Redactor
 from tokgate.rig.models import ArmSpec, Rig
 
 from . import host_probe, supervisor
-from .command_line import LOOPBACK, launch_line
+from .command_line import LOOPBACK, Extra, launch_line
 from .link import Event, FolderComeback, Link
 from .readiness import GaveUp, HttpProbe, Ready, wait_until_ready
 from .running import LOG_NAME, Held, RunningServer, supervisor_argv
@@ -41,7 +41,14 @@ REACHED_AT = {"0.0.0.0": LOOPBACK, "": LOOPBACK, "localhost": LOOPBACK, "::": ":
 
 
 def start(
-    host: Host, rig: Rig, launch: Launch, *, mark: str, redactor: Redactor, folder: Path
+    host: Host,
+    rig: Rig,
+    launch: Launch,
+    *,
+    mark: str,
+    redactor: Redactor,
+    folder: Path,
+    extra: tuple[Extra, ...] = (),
 ) -> RunningServer:
     """Start the launch's arm on `host` and return once it has generated tokens.
 
@@ -53,7 +60,14 @@ def start(
     name = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', mark)}-{secrets.token_hex(3)}"
     there = f"{host.spec.work_dir.rstrip('/')}/launches/{name}"
     return _Start(
-        host=host, rig=rig, launch=launch, mark=mark, redactor=redactor, folder=folder, there=there
+        host=host,
+        rig=rig,
+        launch=launch,
+        mark=mark,
+        redactor=redactor,
+        folder=folder,
+        there=there,
+        extra=extra,
     ).run()
 
 
@@ -66,6 +80,7 @@ class _Start:
     redactor: Redactor
     folder: Path  # here
     there: str  # on the host
+    extra: tuple[Extra, ...] = ()
 
     @property
     def arm(self) -> ArmSpec:
@@ -82,6 +97,7 @@ class _Start:
             mark=self.mark,
             log=f"{self.there}/{LOG_NAME}",
             pass_environment=found["environment"],
+            extra=self.extra,
         )
         self._lay_out()
         held = self._hold(launched.secret, launched.environment)

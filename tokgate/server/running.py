@@ -93,6 +93,11 @@ class RunningServer:
             return "the supervisor on the host is gone"
         return self._tunnel.problem() if self._tunnel else None
 
+    @property
+    def folder(self) -> str:
+        """Where the launch's files lie on the host; `collect` removes it."""
+        return self._held.folder
+
     def log_text(self) -> str:
         return self._held.log_text()
 

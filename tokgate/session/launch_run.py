@@ -11,12 +11,17 @@ from tokgate.errors import BenchFault, LeaseFault, StartFault
 from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import Host
 from tokgate.hosts.lease import Lease
-from tokgate.records import Launch, LaunchEvidence
+from tokgate.hosts.telemetry import watch
+from tokgate.records import Launch, LaunchEvidence, Liveness
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
+from tokgate.rig.ranks import rank_count
 from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
+from tokgate.server.running import LOG_NAME
 
 from .measure import Measurement, Rounds
+from .plan import rig_for
+from .proof import DEBUG, Profiled, ProofRun
 from .run_folder import RunFolder
 
 
@@ -47,6 +52,9 @@ class LaunchRun:
     def __init__(self, bench: Bench, launch: Launch) -> None:
         self._bench = bench
         self._launch = launch
+        self._rig = rig_for(bench.rig, launch)
+        self._proves = launch.role == "nccl-proof"
+        self._profiled = Profiled((), "the launch broke off before")
         self._evidence = LaunchEvidence(launch=launch)
 
     def run(self, rounds: Rounds) -> None:
@@ -70,12 +78,18 @@ class LaunchRun:
             return
         server = self._start()
         if server is None:
+            if self._proves:
+                self._note(nccl=self._proof().proof(self._log, Profiled((), "the server did not start")))
             return
         self._tell(f"ready after {server.run.ready_after_s:.1f} s")
         try:
             self._note(server=server.run)
             self._keep("server_info.json", server.run.server_info)
-            self._measure(server, rounds)
+            self._prove_environment(server)
+            if self._proves:
+                self._profile(server)
+            else:
+                self._measure(server, rounds)
             self._bench.lease.check()
         except BenchFault as fault:
             self._note(faults=(*self._evidence.faults, str(fault)))
@@ -84,6 +98,8 @@ class LaunchRun:
             stop = server.stop()
             self._note(stop=stop)
             server.collect(self._bench.folder.launch_folder(self._launch.id))
+            if self._proves:
+                self._note(nccl=self._proof().proof(self._log, self._profiled))
             self._tell(f"stopped after {stop.seconds:.1f} s")
 
     def leave_out(self, cause: LaunchEvidence) -> None:
@@ -97,12 +113,13 @@ class LaunchRun:
         try:
             return start(
                 bench.host,
-                bench.rig,
+                self._rig,
                 self._launch,
                 # Run ids are times: on a shared host two gates may have the same one.
                 mark=f"{bench.run_id}/{self._launch.id}/{secrets.token_hex(4)}",
                 redactor=bench.redactor,
                 folder=bench.folder.launch_folder(self._launch.id),
+                extra=DEBUG if self._proves else (),
             )
         except StartFault as fault:
             self._note(failure=fault.failure)
@@ -112,19 +129,52 @@ class LaunchRun:
             self._tell(f"did not start: {fault.found}")
         return None
 
-    def _measure(self, server: RunningServer, rounds: Rounds) -> None:
-        bench = self._bench
+    def _prove_environment(self, server: RunningServer) -> None:
         truth = server.prove_environment(dict(server.run.line.environment))
         self._note(environment=truth)
         self._keep("environment.json", truth.model_dump(mode="json"))
+        if self._launch.role == "nccl-off":
+            without = server.prove_environment(dict(self._bench.rig.server.nccl))
+            self._note(without=without)
+            self._keep("without.json", without.model_dump(mode="json"))
+
+    def _profile(self, server: RunningServer) -> None:
+        self._profiled = self._proof().profile(server)
+        self._tell(f"{len(self._profiled.profiles)} profiles{f', {w}' if (w := self._profiled.why) else ''}")
+        liveness = Liveness(alive=True, answered=True)
+        try:
+            server.control.generate_once()
+        except BenchFault as fault:
+            gone = server.why_gone()
+            liveness = Liveness(alive=gone is None, answered=False, why=gone or fault.found)
+        self._note(liveness=liveness)
+
+    def _proof(self) -> ProofRun:
+        bench = self._bench
+        return ProofRun(
+            host=bench.host, folder=bench.folder, launch_id=self._launch.id, ranks=rank_count(self._rig)
+        )
+
+    @property
+    def _log(self) -> Path:
+        return self._bench.folder.launch_folder(self._launch.id) / LOG_NAME
+
+    def _measure(self, server: RunningServer, rounds: Rounds) -> None:
+        bench = self._bench
         self._keep_metrics(server, "metrics-before.prom")
         measurement = Measurement(
-            rig=bench.rig,
+            rig=self._rig,
             launch=self._launch,
             server=server,
             folder=bench.folder,
             root=bench.root,
             say=bench.say,
+        )
+        watching = watch(
+            bench.host,
+            self._rig,
+            server.run,
+            write=lambda lines: bench.folder.append_telemetry(self._launch.id, lines),
         )
         try:
             measurement.take_all(rounds)
@@ -138,6 +188,7 @@ class LaunchRun:
                 )
         finally:
             self._note(
+                telemetry=watching.end(),
                 faults=(*self._evidence.faults, *measurement.faults),
                 client={
                     name: load.model_copy(update={"ceiling_events_per_s": bench.client_ceiling})

@@ -27,6 +27,7 @@ from tokgate.rig.models import Rig
 
 from .launch_run import Bench, LaunchRun, written_port
 from .measure import Rounds, plain_rounds
+from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
 from .plan import describe
 from .run_folder import RunFolder, load_launch
 
@@ -70,8 +71,14 @@ class LiveSession:
         held = self._held.enter_context(lease(host, owner=self._info.run_id))
         for finding in _taken_over(held):
             self._say(finding.what)
-        self._fingerprint = fingerprint(host, self.rig)
+        found = fingerprint(host, self.rig)
+        nccl = judge_nccl(host, self.rig, found)
+        self._fingerprint = with_notes(found, nccl)
         self._folder.write_record("fingerprint.json", self._fingerprint)
+        self._folder.write_record("nccl-lint.json", nccl)
+        for line in told(nccl):
+            self._say(line)
+        refuse_broken(nccl)
         self._slate_at_start = look(
             host,
             self.rig,
@@ -123,9 +130,10 @@ class LiveSession:
         return self._slate_at_end
 
     def _shared_cause(self) -> LaunchEvidence | None:
-        """Return the control launch that failed for a cause that all launches share, if one has."""
+        """Return the first launch that failed for a cause that all launches share, if one has."""
         for evidence in self._measured.values():
-            if evidence.launch.role == "control" and evidence.failure and evidence.failure.cause in _SHARED:
+            first = evidence.launch.role in ("control", "nccl-proof")
+            if first and evidence.failure and evidence.failure.cause in _SHARED:
                 return evidence
         return None
 

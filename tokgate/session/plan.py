@@ -26,6 +26,35 @@ def plan_launches(rig: Rig) -> tuple[Launch, ...]:
     )
 
 
+def has_nccl(rig: Rig) -> bool:
+    """Say whether NCCL can matter at all: a block to prove, and more than one GPU to prove it on."""
+    return bool(rig.server.nccl) and rig.gpus.count > 1
+
+
+def proof_launch(rig: Rig) -> Launch | None:
+    """Return the start that shows what NCCL made of its variables; None where there is nothing to show.
+
+    Its number is 0: it comes first, and the timed launches keep the numbers they have without it.
+    """
+    if not has_nccl(rig) or rig.nccl_proof.skip is not None:
+        return None
+    return Launch(id="00-nccl-proof", arm=rig.control.name, role="nccl-proof")
+
+
+def off_launch(rig: Rig) -> Launch | None:
+    """Return the control arm without the NCCL block, measured last; None where there is no block."""
+    if not has_nccl(rig):
+        return None
+    return Launch(id=f"{len(plan_launches(rig)) + 1:02d}-nccl-off", arm=rig.control.name, role="nccl-off")
+
+
+def rig_for(rig: Rig, launch: Launch) -> Rig:
+    """Return the rig as this launch has it: without its NCCL block for the launch that shows what it buys."""
+    if launch.role != "nccl-off":
+        return rig
+    return rig.model_copy(update={"server": rig.server.model_copy(update={"nccl": {}})})
+
+
 @dataclass(frozen=True)
 class Batch:
     """One barrier start: `indexes` are the prompts it sends at once."""
@@ -58,10 +87,13 @@ def is_pinned(arm: ArmSpec) -> bool:
 def workloads_of(rig: Rig, launch: Launch) -> tuple[WorkloadSpec, ...]:
     """Return the timed workloads, then the lossless one where its answer means something.
 
-    Pinned acceptance overwrites output tokens, and the second control has nothing new to say.
+    Pinned acceptance overwrites output tokens, and the second control has nothing new to say. A proof start
+    takes none: NCCL's debug lines cost time.
     """
+    if launch.role == "nccl-proof":
+        return ()
     lossless = lossless_workload(rig)
-    if lossless is None or is_pinned(rig.arm(launch.arm)) or launch.role == "control-again":
+    if lossless is None or is_pinned(rig.arm(launch.arm)) or launch.role not in ("control", "arm"):
         return rig.workloads
     return (*rig.workloads, lossless)
 
@@ -100,4 +132,13 @@ def describe(rig: Rig) -> tuple[str, ...]:
     return (
         f"rig {rig.name}: {len(launches)} server launches ({arms})",
         f"{generations} generations, {tokens} tokens; workloads {', '.join(w.name for w in rig.workloads)}",
+        *_describe_nccl(rig),
     )
+
+
+def _describe_nccl(rig: Rig) -> tuple[str, ...]:
+    proof, off = proof_launch(rig), off_launch(rig)
+    if off is None:
+        return ()
+    shown = f"{proof.id} first" if proof else f"no proof start, since {rig.nccl_proof.skip}"
+    return (f"NCCL, where its tests are selected: {shown}; {off.id} last",)

@@ -1,9 +1,10 @@
 """The folder a session leaves behind: everything needed to judge it again without a GPU.
 
-run.json  rig.json  fingerprint.json  slate-start.json  slate-end.json
+run.json  rig.json  fingerprint.json  nccl-lint.json  slate-start.json  slate-end.json
 baselines/<identity>.json            copies of the baselines it was compared with
 launches/<id>/launch.json            LaunchEvidence without generations and samples
 launches/<id>/generations.jsonl      one Generation a line
+launches/<id>/telemetry.jsonl        one TelemetryRow a line, from the first generation to the last
 launches/<id>/bodies/NNNN.sse        raw responses
 launches/<id>/server.log server_info.json metrics-before.prom metrics-after.prom
 """
@@ -16,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 from tokgate.errors import UsageError
 from tokgate.records import (
@@ -29,10 +30,14 @@ from tokgate.records import (
     RunInfo,
 )
 from tokgate.records.redactor import Redactor
+from tokgate.records.telemetry import TelemetryRow
 from tokgate.rig.models import Rig
 from tokgate.stats.samples import batch_samples, samples_of
+from tokgate.stats.windows import windows_of
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=BaseModel)
+TELEMETRY = "telemetry.jsonl"
+_Row = RootModel[TelemetryRow]
 
 
 class RunFolder:
@@ -80,11 +85,16 @@ class RunFolder:
         with (self.launch_folder(launch_id) / "generations.jsonl").open("a", encoding="utf-8") as file:
             file.write(self._redactor.clean(lines))
 
+    def append_telemetry(self, launch_id: str, lines: str) -> None:
+        """Append rows of telemetry, whole lines of JSON. OSError: the folder cannot be written."""
+        with (self.launch_folder(launch_id) / TELEMETRY).open("a", encoding="utf-8") as file:
+            file.write(self._redactor.clean(lines))
+
     def write_launch(self, evidence: LaunchEvidence) -> None:
-        """Write everything but generations (appended already) and samples (computed from them)."""
+        """Write everything but generations (appended already), samples and windows (computed from them)."""
         self.write_record(
             f"launches/{evidence.launch.id}/launch.json",
-            evidence.model_copy(update={"generations": (), "samples": ()}),
+            evidence.model_copy(update={"generations": (), "samples": (), "windows": ()}),
         )
 
 
@@ -109,11 +119,22 @@ def load_launch(folder: Path) -> LaunchEvidence:
         for number, line in enumerate(text.splitlines(), start=1)
         if line.strip()
     )
-    return with_samples(evidence.model_copy(update={"generations": generations}))
+    gpus = evidence.telemetry.gpus if evidence.telemetry is not None else 0
+    windows = windows_of(generations, load_telemetry(folder / TELEMETRY), gpus=gpus)
+    return with_samples(evidence.model_copy(update={"generations": generations, "windows": windows}))
+
+
+def load_telemetry(path: Path) -> tuple[TelemetryRow, ...]:
+    """Read the rows of a launch, none where there is no file. UsageError: a line makes no sense."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    # Only a newline ends a line here: a command may hold every other kind of line break. What follows the last
+    # one is half a line of a session that was killed.
+    lines = text.split("\n")[:-1]
+    return tuple(_parse(line, _Row, f"{path}, line {n}").root for n, line in enumerate(lines, start=1))
 
 
 def load_run(path: Path) -> tuple[RunEvidence, Rig]:
-    """Read a run folder back. UsageError when it is not one, or is damaged."""
+    """Read a run folder back. UsageError when it is not one, is damaged, or contradicts itself on `simulated`."""
     if not (path / "run.json").exists():
         raise UsageError(
             tried=f"reading the run folder {path}",
@@ -128,7 +149,14 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
         slate_at_start=_read_if_there(path / "slate-start.json", CleanSlate),
         slate_at_end=_read_if_there(path / "slate-end.json", CleanSlate),
     )
-    return evidence, _read(path / "rig.json", Rig)
+    rig = _read(path / "rig.json", Rig)
+    if rig.simulated != evidence.info.simulated:
+        raise UsageError(
+            tried=f"reading the run folder {path}",
+            found=f"run.json says simulated = {str(evidence.info.simulated).lower()}, rig.json the opposite",
+            do="the folder was edited or put together from two runs: measure again",
+        )
+    return evidence, rig
 
 
 def _read_if_there(path: Path, kind: type[R]) -> R | None:

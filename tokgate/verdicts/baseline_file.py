@@ -141,6 +141,25 @@ def find(root: Path, rig: str, identity: Identity) -> BaselineFile | Absence:
     )
 
 
+def refuse_mixture(root: Path, rig: str, *, simulated: bool) -> None:
+    """Raise BaselineError where the folder of `rig` holds a baseline of the other kind, simulated or real.
+
+    Identity keeps the two from being compared; a folder that holds one kind keeps them from being confused.
+    """
+    for path in sorted(folder_of(root, rig).glob("*.json")):
+        try:
+            stored = load(path)
+        except BaselineError:
+            continue  # of its own kind or not, it is compared with nothing
+        if stored.simulated != simulated:
+            kinds = ("simulated", "real") if simulated else ("real", "simulated")
+            raise BaselineError(
+                tried=f"store a {kinds[0]} run in baselines/{rig}",
+                found=f"{stored.name} there is of a {kinds[1]} machine",
+                do="give the simulated machine a rig of its own name",
+            )
+
+
 def _is_there(path: Path) -> bool:
     """Tell presence from unreadability: a folder without permission is no missing baseline."""
     try:

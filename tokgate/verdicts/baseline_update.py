@@ -19,6 +19,7 @@ from .checks.steadiness import drift, steadiness
 from .establish import Established, establish_workload
 from .identity import Identity, identity_hash, identity_of_launch
 from .metrics import METRICS
+from .portable import without_machine
 
 CHECK = "baseline update"
 
@@ -46,16 +47,19 @@ def drafts(
     arm: str | None = None,
     append: bool = False,
     despite_doubts: bool = False,
+    portable: bool = False,
 ) -> tuple[Draft, ...]:
     """Return what `run` would store: one baseline per arm and workload.
 
-    With `append` its launches join those already stored; otherwise they replace them, and the
+    `portable` leaves out what is known of the machine. With `append` its launches join those already stored; otherwise they replace them, and the
     former provenance goes into the history. BaselineError refuses a run in which anything about
     the launches to be stored is `invalid`, an unknown arm, a run that is stored already, and, without
     `despite_doubts`, a run that drifted or was unsteady: the next run would be judged by noise.
     """
     tried = f"store run {run.info.run_id} as baseline"
-    known = [a.name for a in rig.arms if any(e.launch.arm == a.name for e in run.launches)]
+    # Launches of another kind run with other variables: their numbers are nobody's baseline.
+    measured = [e for e in run.launches if e.launch.stands_for_arm]
+    known = [a.name for a in rig.arms if any(e.launch.arm == a.name for e in measured)]
     if arm is not None and arm not in known:
         raise BaselineError(
             tried=tried,
@@ -63,7 +67,7 @@ def drafts(
             do=f"name one of: {', '.join(known) or 'nothing was launched'}",
         )
     arms = known if arm is None else [arm]
-    launches = [e for e in run.launches if e.launch.arm in arms]
+    launches = [e for e in measured if e.launch.arm in arms]
     if not launches:
         raise BaselineError(tried=tried, found="the run has no launches", do="measure first: make gate")
     verdicts = tuple(_grounds(rig, run, launches))
@@ -82,7 +86,17 @@ def drafts(
             do="measure again on a quiet machine, or store it knowingly: --despite-doubts",
         )
     return tuple(
-        _draft(rig, run, name, workload.name, look_up, provenance=provenance, append=append, doubts=doubts)
+        _draft(
+            rig,
+            run,
+            name,
+            workload.name,
+            look_up,
+            provenance=provenance,
+            append=append,
+            doubts=doubts,
+            portable=portable,
+        )
         for name in arms
         for workload in rig.workloads
     )
@@ -116,8 +130,9 @@ def _draft(
     provenance: Provenance,
     append: bool,
     doubts: tuple[str, ...],
+    portable: bool,
 ) -> Draft:
-    launches = [e for e in run.launches if e.launch.arm == arm]
+    launches = [e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm]
     identities = [identity_of_launch(rig, e, workload, run.fingerprint) for e in launches]
     if any(identity != identities[0] for identity in identities):
         raise BaselineError(
@@ -143,7 +158,9 @@ def _draft(
         simulated=rig.simulated,
         identity=identities[0],
         identity_hash=identity_hash(identities[0]),
-        fingerprint=run.fingerprint,
+        fingerprint=without_machine(run.fingerprint, rig.checkout)
+        if portable and run.fingerprint is not None
+        else run.fingerprint,
         provenance=provenance,
         history=before,
         launches=(*kept, *stored),

@@ -9,6 +9,7 @@ from typing import Any
 from tokgate.records import LaunchEvidence
 from tokgate.rig.models import ArmSpec, Rig
 
+from .label import mislabelled
 from .shortfall import Shortfall
 
 # Settings that decide what is measured. SGLang may adapt others to the machine (memory shares,
@@ -44,7 +45,11 @@ def wanted_settings(rig: Rig, arm: ArmSpec) -> dict[str, Any]:
 
 
 def contradicted(rig: Rig, arm: ArmSpec, launch: LaunchEvidence) -> Iterable[Shortfall]:
-    """Yield the decisive settings that the server tells otherwise; only those it tells at all."""
+    """Yield the decisive settings that the server tells otherwise; only those it tells at all.
+
+    Before them, a label simulated or real that rig and server do not share.
+    """
+    yield from mislabelled(rig, launch)
     told = launch.server.server_info if launch.server is not None else {}
     for key, value in wanted_settings(rig, arm).items():
         decisive = key in DECISIVE or key.startswith("speculative_")

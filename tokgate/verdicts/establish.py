@@ -15,6 +15,7 @@ from .environment import unproven
 from .series import Series, series_of
 from .shortfall import Shortfall
 from .slate import unclean
+from .window import disturbed
 
 # Load and network make the two differ by a few per cent. A server that tells half as much again as ever arrived
 # here counts something else than we do, or we measured something else than it.
@@ -50,8 +51,9 @@ def establish(
     was clean, its environment is proven, it was alive and answered after the last generation.
     Asked of the workload: not one generation failed, at least `at_least` good ones besides the
     warm-up, counters that do not contradict each other, as many tokens as asked for, a decode rate
-    that the client can believe, and (with `decode`) one for every generation. `also` are shortfalls
-    that the caller knows of.
+    that the client can believe, and (with `decode`) one for every generation. Asked of its windows (with
+    `decode`: what was said does not depend on it): nobody else computed, no card was held back. `also` are
+    shortfalls that the caller knows of.
     """
     mine = tuple(g for g in launch.generations if g.workload == workload)
     good = tuple(
@@ -62,6 +64,8 @@ def establish(
         shortfalls += _of_generations(
             mine, good, launch_id=launch.launch.id, workload=workload, at_least=at_least
         )
+    disturbances = tuple(disturbed(launch, workload)) if decode else ()
+    shortfalls += disturbances
     series, missing = series_of(good) if not shortfalls else ({}, {})
     if not shortfalls and decode and "decode_tok_s" not in series:
         shortfalls.append(
@@ -71,7 +75,8 @@ def establish(
             )
         )
     shortfalls += _flattering(series)
-    raw = (f"launches/{launch.launch.id}/generations.jsonl",)
+    kept = ("generations.jsonl", "telemetry.jsonl") if disturbances else ("generations.jsonl",)
+    raw = tuple(f"launches/{launch.launch.id}/{name}" for name in kept)
     if shortfalls:
         return invalid(check, shortfalls, launch=launch, workload=workload, n=len(good), raw=raw)
     return Established(launch=launch, workload=workload, good=good, series=series, missing=missing, raw=raw)

@@ -20,6 +20,9 @@ _NOT_SETTINGS = {"host", "port", "api_key", "admin_api_key"}
 MODEL_FACT = "model.config_sha256"
 DRAFT_FACT = "draft.{arm}.config_sha256"
 
+# Characters; the longest version seen, of a build from a branch, has 45.
+LONGEST_VERSION = 100
+
 
 def identity_of(
     rig: Rig,
@@ -39,7 +42,7 @@ def identity_of(
     """
     settings: dict[str, str | None] = {
         "simulated": _text(rig.simulated),
-        "sglang.version": sglang_version,
+        "sglang.version": bounded_version(sglang_version),
         "sglang.module": rig.server.module,
         "gpus.count": _text(len(gpu_names)),
         "gpus.model": ", ".join(sorted(set(gpu_names))) or "none",
@@ -102,6 +105,14 @@ def identity_of_launch(
         model_config=facts.get(MODEL_FACT),
         draft_config=facts.get(DRAFT_FACT.format(arm=arm.name)),
     )
+
+
+def bounded_version(told: str) -> str:
+    """Return what a server calls its version; of a longer text the beginning and a hash that tells it apart."""
+    if len(told) <= LONGEST_VERSION:
+        return told
+    digest = hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+    return f"{told[: LONGEST_VERSION // 2]}… ({len(told)} characters, sha256 {digest})"
 
 
 def identity_hash(identity: Mapping[str, str]) -> str:

@@ -29,7 +29,13 @@ class Serving:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def info(self) -> dict[str, Any]:
-        return {**self.args, "version": VERSION, "status": "ready", "internal_states": [{}]}
+        return {
+            **self.args,
+            "version": VERSION,
+            "status": "ready",
+            "internal_states": [{}],
+            "simulated": True,
+        }
 
     def metrics(self) -> str:
         return (

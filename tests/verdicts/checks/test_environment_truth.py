@@ -66,3 +66,15 @@ def test_a_server_that_tells_nothing_of_itself_proves_nothing() -> None:
 
     assert verdict.outcome is Outcome.INVALID
     assert "told none of its arguments" in verdict.headline
+
+
+def test_a_variable_that_is_there_and_ignored_is_told() -> None:
+    """The environment is as wanted, which is all this check proves: what NCCL makes of it is a warning."""
+    launch = make_launch()
+    assert launch.environment is not None
+    (name, *_) = {r.variable for r in launch.environment.rows if r.variable == "NCCL_ALGO"}
+    nccl = {**RIG.server.nccl, name: "^ring"}
+    rig = RIG.model_copy(update={"server": RIG.server.model_copy(update={"nccl": nccl})})
+    verdict, _ = environment_truth(rig, launch)
+    assert any(w.startswith("present is not obeyed: NCCL_ALGO=^ring: ") for w in verdict.warnings)
+    assert not any(w.startswith("present is not obeyed") for w in environment_truth(RIG, launch)[0].warnings)

@@ -171,3 +171,63 @@ def test_what_makes_a_baseline_stale_comes_first() -> None:
 def test_one_server_run_does_not_hold_the_spread_between_restarts() -> None:
     assert any("one server run" in w for w in judged(STEADY, stored(launches=1)).warnings)
     assert not any("one server run" in w for w in judged(STEADY, stored()).warnings)
+
+
+PATCHED: dict[str, str | None] = {
+    "sglang.install": "wheel",
+    "sglang.dirty": "1f0c",
+    "sglang.changed": "1: sglang/srt/managers/scheduler.py",
+}
+THEN, NOW = (88.8, 88.7, 88.9, 88.8, 88.6, 88.9), (82.2, 82.1, 82.3, 82.2, 82.0, 82.3)
+
+
+def test_a_loss_with_another_tree_leads_to_the_tree() -> None:
+    baseline = stored(THEN, fingerprint=make_fingerprint({"sglang.install": "wheel"}))
+    verdict = judged(NOW, baseline, fingerprint=make_fingerprint(PATCHED))
+
+    assert verdict.outcome is Outcome.REGRESSED  # a changed tree is what is to be judged
+    assert verdict.headline == (
+        "baseline moved by -7.4 % (decode 82.2 against 88.8 tok/s on baseline): "
+        "the tree has changed since it was stored: confirm with a clean tree"
+    )
+    assert "sglang/srt/managers/scheduler.py" in verdict.evidence[0]
+    assert "patched in place, it does not match its RECORD" in verdict.evidence[0]
+    assert any(line.startswith("worse than the baseline: interval -") for line in verdict.evidence)
+    assert verdict.do is not None
+    assert "clean tree" in verdict.do
+    assert "NCCL" not in verdict.model_dump_json()
+
+
+def test_every_metric_of_a_stale_baseline_asks_for_the_same_step() -> None:
+    samples = {"decode_tok_s": tuple((v,) for v in THEN), "tpot_ms": ((11.2,),) * 6}
+    baseline = stored(THEN).model_copy(
+        update={"launches": (BaselineLaunch(run_id="r", launch="01", samples=samples),)}
+    )
+    verdicts = stored_baseline(
+        RIG, make_launch(series(NOW)), "single", baseline, make_fingerprint({"sglang.dirty": "1f"})
+    )
+
+    assert [v.outcome for v in verdicts] == [Outcome.REGRESSED] * 2
+    assert len({v.do for v in verdicts}) == 1
+
+
+def test_a_loss_on_a_rebooted_machine_names_the_boot() -> None:
+    verdict = judged(NOW, stored(THEN), fingerprint=make_fingerprint({"host.boot_id": "b2"}))
+
+    assert verdict.headline.endswith("the machine was booted since it was stored")
+
+
+def test_too_few_values_leave_a_loss_open_and_still_lead_to_the_tree() -> None:
+    verdict = judged(NOW, stored(THEN[:3], launches=1), fingerprint=make_fingerprint(PATCHED))
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "the tree has changed since it was stored" in verdict.headline
+    assert any("n=6+3, 4 a side needed" in line for line in verdict.evidence)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.985, 1.1])
+def test_without_a_loss_the_number_leads(factor: float) -> None:
+    verdict = judged([v * factor for v in THEN], stored(THEN), fingerprint=make_fingerprint(PATCHED))
+
+    assert verdict.headline.startswith("decode ")
+    assert any("other edits in SGLang" in warning for warning in verdict.warnings)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ def main(argument: dict[str, Any]) -> dict[str, Any]:
         "host.hostname": platform.node,
         "host.kernel": platform.release,
         "host.boot_id": lambda: text("/proc/sys/kernel/random/boot_id"),
+        "host.booted_at": booted_at,
         "host.os": operating_system,
         "host.cpu": cpu_model,
         "host.cores": lambda: f"{os.cpu_count()}, usable {len(os.sched_getaffinity(0))}",
@@ -73,11 +76,21 @@ def cpu_limit() -> str:
     return "none" if quota == "max" else f"{int(quota) / int(period):g} cores"
 
 
+def booted_at() -> str:
+    """Return the minute: the kernel's own number, which does not run with the clock, only jumps when it is set."""
+    for line in text("/proc/stat").splitlines():
+        if line.startswith("btime "):
+            return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(int(line.split()[1])))
+    raise LookupError("no btime in /proc/stat")
+
+
 def governors() -> str:
-    found = {text(str(p)) for p in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
+    """Return how many CPUs have which, e.g. "performance 126, powersave 2"."""
+    paths = Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")
+    found = collections.Counter(text(str(path)) for path in paths)
     if not found:
         raise LookupError("no cpufreq in /sys: a virtual machine, most likely")
-    return ", ".join(sorted(found))
+    return ", ".join(f"{name} {count}" for name, count in sorted(found.items()))
 
 
 def container() -> str:

@@ -17,18 +17,19 @@ def main(argument: dict[str, Any]) -> list[dict[str, Any]]:
     wanted = argument.get("environ_of")
     # This reader and its runner are no part of what is looked at.
     own = {os.getpid(), os.getppid()}
+    booted = boot_time()
     pids = wanted if wanted is not None else [int(e.name) for e in PROC.iterdir() if e.name.isdigit()]
     rows = []
     for pid in pids:
         if wanted is None and pid in own:
             continue
-        row = look_at(pid, whole_environ=wanted is not None)
+        row = look_at(pid, booted, whole_environ=wanted is not None)
         if row is not None:
             rows.append(row)
     return rows
 
 
-def look_at(pid: int, *, whole_environ: bool) -> dict[str, Any] | None:
+def look_at(pid: int, booted: int | None, *, whole_environ: bool) -> dict[str, Any] | None:
     folder = PROC / str(pid)
     stat = read(folder / "stat")
     if not stat:
@@ -44,6 +45,8 @@ def look_at(pid: int, *, whole_environ: bool) -> dict[str, Any] | None:
         "cmdline": text(cmdline or b""),
         "user": user_of(read(folder / "status") or b""),
         "mark": mark_in(environ or b""),
+        "started": started(stat, booted),
+        "cgroup": paths_of(read(folder / "cgroup") or b""),
     }
     if whole_environ:
         row["environ"] = None if environ is None else base64.b64encode(environ).decode()
@@ -60,6 +63,26 @@ def read(path: Path) -> bytes | None:
 def start(stat: bytes | None) -> bytes | None:
     fields = (stat or b"").rpartition(b") ")[2].split()
     return fields[19] if len(fields) > 19 else None
+
+
+def started(stat: bytes, booted: int | None) -> int | None:
+    """Return the start in seconds since 1970."""
+    ticks = start(stat)
+    return None if booted is None or ticks is None else booted + int(ticks) // os.sysconf("SC_CLK_TCK")
+
+
+def boot_time() -> int | None:
+    for line in (read(PROC / "stat") or b"").splitlines():
+        if line.startswith(b"btime "):
+            return int(line.split()[1])
+    return None
+
+
+def paths_of(cgroup: bytes) -> str:
+    """Keep one line a path: version 1 repeats the same one for each of a dozen controllers."""
+    lines = {line.split(b":", 2)[-1]: line for line in cgroup.splitlines()}
+    lines.pop(b"/", None)
+    return text(b"\n".join(lines.values()))
 
 
 def user_of(status: bytes) -> str | None:

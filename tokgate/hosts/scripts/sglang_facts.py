@@ -33,7 +33,7 @@ PACKAGES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "cuda_runtime": (None, ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu13")),
 }
 GIT_LIMIT_S = 10.0
-NAMED = 50
+NAMED = 20
 MOST_FILES = 5000
 
 
@@ -176,7 +176,9 @@ def tell(differing: dict[str, str], facts: dict[str, str | None]) -> None:
     if differing:
         listing = "\n".join(f"{name} {found}" for name, found in sorted(differing.items()))
         facts["sglang.dirty"] = hashlib.sha256(listing.encode()).hexdigest()[:16]
-        names = sorted(differing)
+        # What is there and different runs; what was left out of a wheel to make it smaller comes last.
+        missing = sorted(name for name, found in differing.items() if found == "missing")
+        names = [*sorted(differing.keys() - set(missing)), *(f"{name} (missing)" for name in missing)]
         more = f", … {len(names) - NAMED} more" if len(names) > NAMED else ""
         facts["sglang.changed"] = f"{len(names)}: {', '.join(names[:NAMED])}{more}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.rig.models import Rig
+from tokgate.rig.nccl.of_rig import lint_rig
 from tokgate.verdicts.effective import adapted, contradicted, wanted_settings
 from tokgate.verdicts.environment import overwritten, unproven
 from tokgate.verdicts.establish import invalid
@@ -18,10 +19,10 @@ def environment_truth(rig: Rig, launch: LaunchEvidence) -> tuple[Verdict, ...]:
     Everything that is refuted or cannot be proven is `invalid`: numbers of a server whose
     settings are unknown belong to no arm.
     """
-    return (_environment(launch), _arguments(rig, launch))
+    return (_environment(rig, launch), _arguments(rig, launch))
 
 
-def _environment(launch: LaunchEvidence) -> Verdict:
+def _environment(rig: Rig, launch: LaunchEvidence) -> Verdict:
     name = launch.launch.id
     shortfalls = list(unproven(launch))
     if launch.server is None:
@@ -40,6 +41,11 @@ def _environment(launch: LaunchEvidence) -> Verdict:
         evidence=(f"checked: {', '.join(variables)}",),
         warnings=(
             *overwritten(truth),
+            *(
+                f"present is not obeyed: {f.variable}={f.value}: {f.what}"
+                for f in lint_rig(rig)
+                if f.severity == "warning" and f.variable in variables
+            ),
             *(
                 f"nobody asked for it, but the server has it: {k}={v}"
                 for k, v in sorted(truth.strays.items())

@@ -9,22 +9,21 @@ from tokgate.records import Difference, Fingerprint, LaunchEvidence, Outcome, Re
 from tokgate.rig.models import Rig
 from tokgate.verdicts.baseline_file import Absence, BaselineFile
 from tokgate.verdicts.budgets import subject
-from tokgate.verdicts.change import judge_change
+from tokgate.verdicts.change import Change, judge_change
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.identity import differences, identity_of_launch
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of, floor_text
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.staleness import Staleness, staleness
 
 CHECK = "stored_baseline"
-UPDATE = 'tokgate baseline update RUN --arm {arm} --why "…"'
-
-# Facts whose change makes a baseline stale: they come first, and are warned of.
-_STALE = {
-    "host.boot_id": "the machine was booted since",
-    "gpu.driver": "another driver",
-    "sglang.commit": "another commit of SGLang",
-    "sglang.dirty": "other edits in SGLang",
+_WORDS = {
+    Outcome.REGRESSED: "worse than",
+    Outcome.IMPROVED: "better than",
+    Outcome.PASS: "no loss against",
+    Outcome.INCONCLUSIVE: "undecided against",
 }
+UPDATE = 'tokgate baseline update RUN --arm {arm} --why "…"'
 
 
 def stored_baseline(
@@ -38,7 +37,7 @@ def stored_baseline(
 
     A baseline of another identity is none; a simulated machine is never compared with a real
     one. `fingerprint` is this run's: what differs from the baseline's is listed beside the
-    verdict, and informs only.
+    verdict, and leads the headline of a loss beyond the floor; the outcome is the same with and without.
     """
     established = establish_workload(rig, launch, workload, check=CHECK)
     if isinstance(established, Verdict):
@@ -51,9 +50,9 @@ def stored_baseline(
         return (_absent(established, baseline.nearest, baseline.differs, baseline.unreadable),)
     if baseline.identity != identity:
         return (_absent(established, baseline.name, differences(baseline.identity, identity), ()),)
-    changed = _by_staleness(baseline, fingerprint)
+    stale = staleness(rig, baseline.fingerprint, fingerprint)
     verdicts = tuple(
-        _compare(rig, established, metric, baseline, changed)
+        _compare(rig, established, metric, baseline, stale)
         for metric in METRICS.values()
         if metric.name in established.series and baseline.by_start(metric.name)
     )
@@ -96,7 +95,7 @@ def _compare(
     established: Established,
     metric: Metric,
     baseline: BaselineFile,
-    changed: tuple[Difference, ...],
+    stale: Staleness,
 ) -> Verdict:
     series = established.series[metric.name]
     before = tuple(statistics.median(start) for start in baseline.by_start(metric.name))
@@ -104,17 +103,24 @@ def _compare(
     change = judge_change(series.values, before, metric, floor)
     value = statistics.median(series.values)
     launch = established.launch.launch
-    words = {
-        Outcome.REGRESSED: "worse than",
-        Outcome.IMPROVED: "better than",
-        Outcome.PASS: "no loss against",
-        Outcome.INCONCLUSIVE: "undecided against",
-    }[change.outcome]
+    loss = metric.loss(change.change)
+    lost = (
+        change.outcome is not Outcome.PASS
+        and loss > floor.relative
+        and loss * change.reference > floor.absolute
+    )
+    # A stale baseline names itself before its number does: the first thing to confirm is what it is compared with.
+    led = lost and stale.since is not None
+    headline = _headline(established, metric, value, change)
+    if led:
+        headline = (
+            f"baseline moved by {change.change * 100:+.1f} % ({metric.words} {metric.bare(value)} against "
+            f"{metric.text(change.reference)} on {subject(established)}): {stale.since}"
+        )
     return Verdict(
         check=CHECK,
         outcome=change.outcome,
-        headline=f"{metric.words} {metric.text(value)} on {subject(established)}: {change.change:+.1%}, "
-        f"{words} baseline {metric.bare(change.reference)}, {change.why}",
+        headline=headline,
         arm=launch.arm,
         launch=launch.id,
         workload=established.workload,
@@ -127,34 +133,27 @@ def _compare(
         change=change.change,
         floor=floor_text(floor, metric),
         evidence=(
+            *stale.evidence,
+            *((f"{_WORDS[change.outcome]} the baseline: {change.why}",) if led else ()),
             f"p={change.comparison.p:.3f}, n={change.comparison.n_a}+{change.comparison.n_b}",
             f"baseline of {baseline.provenance.when} by {baseline.provenance.who}: {baseline.provenance.why}",
         ),
         warnings=(
-            *_stale(changed),
+            *stale.warnings,
             *series.warnings,
             *change.comparison.warnings,
             *_single_launch(baseline),
         ),
-        differs=changed,
-        do=change.do,
+        differs=stale.differs,
+        do=stale.do if led else change.do,
         raw=established.raw,
     )
 
 
-def _by_staleness(baseline: BaselineFile, fingerprint: Fingerprint | None) -> tuple[Difference, ...]:
-    if baseline.fingerprint is None or fingerprint is None:
-        return ()
-    found = differences(baseline.fingerprint.facts, fingerprint.facts)
-    order = {key: place for place, key in enumerate(_STALE)}
-    return tuple(sorted(found, key=lambda d: (order.get(d.key, len(order)), d.key)))
-
-
-def _stale(changed: tuple[Difference, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"stale baseline: {_STALE[d.key]} ({d.key}: {d.before or 'unknown'} then, {d.now or 'unknown'} now)"
-        for d in changed
-        if d.key in _STALE
+def _headline(established: Established, metric: Metric, value: float, change: Change) -> str:
+    return (
+        f"{metric.words} {metric.text(value)} on {subject(established)}: {change.change:+.1%}, "
+        f"{_WORDS[change.outcome]} baseline {metric.bare(change.reference)}, {change.why}"
     )
 
 

@@ -1,0 +1,298 @@
+"""Watches a host while it is measured: its load, and what nvidia-smi streams about its GPUs.
+
+stdin: one JSON line, then nothing; at its end the watching ends, so that it never outlives the gate:
+    {"period_s": 0.2, "limit_s": 3600, "server": {"pid": 1, "start_ticks": 2, "sid": 1, "mark": text} or null,
+     "gpus": {"argv": [...], "rows": 8} or null, "holders": {"argv": [...], "pid_cell": 2} or null}
+stdout: JSON lines, each with "h", this host's monotonic seconds:
+    {"k": "host", "n": 1, "load1": 0.5, "busy": 1, "steal": 0, "total": 2}
+    {"k": "gpus", "n": 1, "rows": [one CSV line a GPU]}
+    {"k": "holders", "n": 1, "rows": [one CSV line a process], "starts": {pid: start ticks or null}}
+    {"k": "process", "pid": 1, "start_ticks": 2, "user": text, "command": text, "ours": true}
+    {"k": "ended", "what": text}           a stream that ended; the others go on
+    {"k": "end", "cpu_s": 0.1}             the last line: what all of this cost
+
+An nvidia-smi that is started anew for every look costs the host more than what it measures, and each start
+takes locks in the driver; so there is one that keeps running for each question.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import pwd
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PROC = Path("/proc")
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# Rows of one answer come in a burst; a pause this long ends it where their number does not.
+QUIET_S = 0.1
+# A line longer than this is no answer to what was asked.
+LONGEST_LINE = 65536
+SHOWN = 500
+ANCESTORS = 64
+END_S = 0.5
+
+
+def main() -> None:
+    order = json.loads(sys.stdin.buffer.readline())
+    # Should even writing block for good (a connection half open), this ends us.
+    signal.alarm(max(1, int(order["limit_s"])))
+    watcher = Watcher(order)
+    try:
+        watcher.run()
+    except BrokenPipeError:
+        os._exit(0)
+    finally:
+        watcher.end()
+
+
+def host_load() -> dict[str, Any]:
+    """Return load1 and the clock ticks that all cores spent since boot; null where /proc does not tell."""
+    told: dict[str, Any] = {"load1": None, "busy": None, "steal": None, "total": None}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        told["load1"] = float((PROC / "loadavg").read_text().split()[0])
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        with (PROC / "stat").open("rb") as file:
+            ticks = [int(cell) for cell in file.readline().split()[1:9]]
+        # user nice system idle iowait irq softirq steal; what follows is counted in user already.
+        user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+        told.update(busy=user + nice + system + irq + softirq, steal=steal, total=sum(ticks))
+    return told
+
+
+def describe(pid: int, server: dict[str, Any] | None) -> dict[str, Any]:
+    """Return who a process is, and whether it belongs to the server: by ancestors, session or mark."""
+    row = stat(pid)
+    told: dict[str, Any] = {"pid": pid, "start_ticks": None, "user": None, "command": None, "ours": None}
+    if row is None:
+        return told
+    comm, ppid, sid, start = row
+    cmdline = read(PROC / str(pid) / "cmdline").rstrip(b"\0").replace(b"\0", b" ")
+    told.update(
+        start_ticks=start,
+        user=user_of(pid),
+        command=(cmdline.decode("utf-8", "backslashreplace") or comm)[:SHOWN],
+    )
+    if server is not None:
+        told["ours"] = (
+            descends(pid, start, ppid, server)
+            or (sid == server["sid"] and start >= server["start_ticks"])
+            or f"TOKGATE_MARK={server['mark']}".encode() in read(PROC / str(pid) / "environ").split(b"\0")
+        )
+    return told
+
+
+def descends(pid: int, start: int, ppid: int, server: dict[str, Any]) -> bool:
+    for _ in range(ANCESTORS):
+        if pid == server["pid"]:
+            return bool(start == server["start_ticks"])
+        row = stat(ppid) if ppid > 0 else None
+        if row is None:
+            return False
+        pid, (_, ppid, _, start) = ppid, row
+    return False
+
+
+def stat(pid: int) -> tuple[str, int, int, int] | None:
+    """Return comm, ppid, sid and start time."""
+    text = read(PROC / str(pid) / "stat").decode("utf-8", "backslashreplace")
+    head, closed, rest = text.rpartition(")")
+    cells = rest.split()
+    if not closed or len(cells) < 20:
+        return None
+    return head.partition("(")[2], int(cells[1]), int(cells[3]), int(cells[19])
+
+
+def user_of(pid: int) -> str | None:
+    try:
+        uid = (PROC / str(pid)).stat().st_uid
+    except OSError:
+        return None
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+class Stream:
+    """One nvidia-smi that repeats its answer; `rows`: how many lines an answer has, where that is known."""
+
+    def __init__(self, kind: str, argv: list[str], rows: int | None) -> None:
+        self.kind = kind
+        self.rows = rows
+        self.pending: list[str] = []
+        self.heard = time.monotonic()
+        self._rest = b""
+        self._last = ""
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - this program has no other threads
+        )
+        if self._process.stdout is None:
+            raise AssertionError("it was asked for")
+        self.handle = self._process.stdout.fileno()
+
+    def read(self) -> list[list[str]] | None:
+        """Return the answers that are whole now; None at the end."""
+        piece = os.read(self.handle, 65536)
+        if not piece:
+            return None
+        self.heard = time.monotonic()
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        self._rest = self._rest[-LONGEST_LINE:]
+        whole = []
+        for raw in lines:
+            line = raw[:LONGEST_LINE].decode("utf-8", "backslashreplace").strip()
+            if not line:
+                continue
+            self._last = line
+            if self.rows and self.pending and first_cell(line) == first_cell(self.pending[0]):
+                # A row is missing: the next answer has begun.
+                whole.append(self.take())
+            self.pending.append(line)
+            if len(self.pending) == (self.rows or LONGEST_LINE):
+                whole.append(self.take())
+        return whole
+
+    def take(self) -> list[str]:
+        rows, self.pending = self.pending, []
+        return rows
+
+    def quiet(self, now: float) -> bool:
+        return bool(self.pending) and now - self.heard >= QUIET_S
+
+    def end(self, *, closed: bool = False) -> str:
+        """End it and say how it ended; `closed`: its output has ended, so it may be about to."""
+        if closed:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_S)
+        alone = self._process.poll()
+        if alone is None:
+            # It holds nothing that it would have to put back, and hears TERM only between two answers.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_S)
+        how = "was stopped" if alone is None else f"ended with {alone}"
+        return f"nvidia-smi ({self.kind}) {how}" + (f": {self._last[:SHOWN]}" if self._last else "")
+
+
+def first_cell(line: str) -> str:
+    return line.partition(",")[0]
+
+
+def die_with_parent() -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Watcher:
+    def __init__(self, order: dict[str, Any]) -> None:
+        self._server = order["server"]
+        self._period_s = order["period_s"]
+        self._pid_cell = (order["holders"] or {}).get("pid_cell", 0)
+        self._count: dict[str, int] = {}
+        self._known: set[tuple[int, int | None]] = set()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(0, selectors.EVENT_READ, None)
+        self._streams: list[Stream] = []
+        for kind in ("gpus", "holders"):
+            if order[kind] is not None:
+                self._start(kind, order[kind])
+
+    def _start(self, kind: str, what: dict[str, Any]) -> None:
+        try:
+            stream = Stream(kind, what["argv"], what.get("rows"))
+        except OSError as error:
+            self._say("ended", what=f"nvidia-smi ({kind}) could not be started: {error}")
+            return
+        self._streams.append(stream)
+        self._selector.register(stream.handle, selectors.EVENT_READ, stream)
+
+    def run(self) -> None:
+        due = time.monotonic()
+        while True:
+            now = time.monotonic()
+            if now >= due:
+                self._say("host", **host_load())
+                # Late once is not early the next time.
+                due = max(due + self._period_s, now)
+            for stream in self._streams:
+                if stream.quiet(now):
+                    self._answer(stream, stream.take())
+            wait = min([due, *(s.heard + QUIET_S for s in self._streams if s.pending)]) - now
+            for key, _ in self._selector.select(max(0.0, wait)):
+                if key.data is None:
+                    if not os.read(0, 4096):
+                        return
+                else:
+                    self._listen(key.data)
+
+    def _listen(self, stream: Stream) -> None:
+        answers = stream.read()
+        if answers is None:
+            self._selector.unregister(stream.handle)
+            self._streams.remove(stream)
+            if stream.pending:
+                self._answer(stream, stream.take())
+            self._say("ended", what=stream.end(closed=True))
+            return
+        for rows in answers:
+            self._answer(stream, rows)
+
+    def _answer(self, stream: Stream, rows: list[str]) -> None:
+        if stream.kind == "gpus":
+            self._say("gpus", rows=rows)
+            return
+        starts = {}
+        for row in rows:
+            cells = row.split(",")
+            pid = cells[self._pid_cell].strip() if len(cells) > self._pid_cell else ""
+            if pid.isdigit():
+                starts[pid] = self._introduce(int(pid))
+        self._say("holders", rows=rows, starts=starts)
+
+    def _introduce(self, pid: int) -> int | None:
+        """Say who it is when it is new; return its start time."""
+        row = stat(pid)
+        key = (pid, row[3] if row is not None else None)
+        if key not in self._known:
+            self._known.add(key)
+            self._say("process", **describe(pid, self._server))
+        return key[1]
+
+    def _say(self, kind: str, **told: Any) -> None:
+        self._count[kind] = self._count.get(kind, 0) + 1
+        line = {"k": kind, "n": self._count[kind], "h": round(time.monotonic(), 4), **told}
+        # In one write, so that a reader never waits for half a line.
+        os.write(1, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def end(self) -> None:
+        for stream in self._streams:
+            stream.end()
+        used = os.times()
+        cpu_s = used.user + used.system + used.children_user + used.children_system
+        with contextlib.suppress(OSError):
+            self._say("end", cpu_s=round(cpu_s, 3))
+
+
+if __name__ == "__main__":
+    main()

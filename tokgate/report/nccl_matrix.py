@@ -1,0 +1,102 @@
+"""The NCCL block in five states as a table: a row per variable, a sign per rank in each state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tokgate.records import RunEvidence
+from tokgate.records.nccl import NcclCell, NcclMark, NcclRow, NcclStage, NcclTruth
+from tokgate.rig.models import Rig
+from tokgate.verdicts.nccl_states import condensed, nccl_truth_of
+
+from .figures import NONE
+
+# Sign and word: the sign alone would leave colour to say the rest.
+_SIGNS = {
+    NcclMark.PROVEN: "✓",
+    NcclMark.REFUTED: "✗",
+    NcclMark.UNUSED: "○",
+    NcclMark.SILENT: NONE,
+    NcclMark.UNKNOWN: "?",
+}
+LEGEND = tuple((sign, mark.value) for mark, sign in _SIGNS.items())
+STAGES = tuple(stage for stage in NcclStage if stage is not NcclStage.WANTED)
+_FINE = (NcclMark.PROVEN, NcclMark.SILENT)
+
+
+@dataclass(frozen=True)
+class Sign:
+    sign: str
+    mark: str
+    title: str  # of one rank: its words and where that is read
+
+
+@dataclass(frozen=True)
+class StageCell:
+    """One state of one variable: a sign per rank, and in words what is not as it should be."""
+
+    signs: tuple[Sign, ...]
+    value: str | None  # the one that all ranks agree on
+    words: tuple[str, ...]
+    fine: bool
+
+
+@dataclass(frozen=True)
+class VariableRow:
+    variable: str
+    wanted: str
+    cells: tuple[StageCell, ...]  # one per STAGES
+
+
+@dataclass(frozen=True)
+class FiveStates:
+    truth: NcclTruth
+    rows: tuple[VariableRow, ...]
+
+    @property
+    def fine(self) -> bool:
+        return all(cell.fine for row in self.rows for cell in row.cells)
+
+
+def truth_of_run(rig: Rig, evidence: RunEvidence) -> NcclTruth | None:
+    """Return the states as the run's proof start shows them, else as its first launch does.
+
+    None: the rig has no NCCL block or only one GPU, or nothing was launched.
+    """
+    if not rig.server.nccl or rig.gpus.count < 2:
+        return None
+    launches = [e for e in evidence.launches if e.launch.role in ("nccl-proof", "control")]
+    launches.sort(key=lambda e: e.launch.role != "nccl-proof")
+    return nccl_truth_of(rig, launches[0]) if launches else None
+
+
+def five_states(truth: NcclTruth) -> FiveStates:
+    variables = dict.fromkeys(row.variable for row in truth.rows)
+    return FiveStates(truth, tuple(_row(truth, variable) for variable in variables))
+
+
+def _row(truth: NcclTruth, variable: str) -> VariableRow:
+    mine = truth.model_copy(update={"rows": tuple(r for r in truth.rows if r.variable == variable)})
+    wanted = mine.rows[0].cell(NcclStage.WANTED).value or ""
+    return VariableRow(variable, wanted, tuple(_cell(mine, stage, wanted) for stage in STAGES))
+
+
+def _cell(mine: NcclTruth, stage: NcclStage, wanted: str) -> StageCell:
+    cells = [row.cell(stage) for row in mine.rows]
+    values = {cell.value for cell in cells if cell.mark is not NcclMark.SILENT}
+    fine = all(cell.mark in _FINE for cell in cells)
+    value = next(iter(values)) if len(values) == 1 else None
+    return StageCell(
+        signs=tuple(_sign(row, cell) for row, cell in zip(mine.rows, cells, strict=True)),
+        value=value if value != wanted else None,
+        words=tuple(
+            words for _, words in condensed(mine, stage, [mark for mark in NcclMark if mark not in _FINE])
+        ),
+        fine=fine,
+    )
+
+
+def _sign(row: NcclRow, cell: NcclCell) -> Sign:
+    where = f" ({cell.evidence})" if cell.evidence else ""
+    pid = "" if row.pid is None else f", pid {row.pid}"
+    return Sign(_SIGNS[cell.mark], cell.mark.value, f"rank {row.rank}{pid}: {cell.words}{where}")

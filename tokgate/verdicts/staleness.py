@@ -1,0 +1,158 @@
+"""What has changed about machine and tree since a baseline was stored, told before any number is.
+
+Facts are those of a Fingerprint (tokgate/hosts/fingerprint.py). They inform: a changed tree is what the gate
+is there to judge, so no outcome depends on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tokgate.records import Difference, Fingerprint
+from tokgate.records.record import Record
+from tokgate.rig.models import Rig
+
+from .identity import differences
+from .portable import comparable
+
+Facts = Mapping[str, str | None]
+
+# In the order in which they are told: which facts -> what a headline says has happened, what a warning says.
+# Where SGLang lies and how many files differ describe the tree; they alone do not make another one of it.
+_KINDS: tuple[tuple[str, str, str], ...] = (
+    (r"host\.boot_id", "the machine was booted", "the machine was booted since"),
+    (r"gpu\.driver|gpu\.\d+\.driver_version", "the driver has changed", "another driver"),
+    (r"sglang\.commit", "the tree has changed", "another commit of SGLang"),
+    (
+        r"sglang\.(?!commit|location|install|changed|version).+",
+        "the tree has changed",
+        "other edits in SGLang",
+    ),
+    (r"package\..+", "a library has changed", "another library"),
+)
+_TREE = "the tree has changed"
+_DESCRIBES_TREE = "sglang.changed"
+_UNREAD_TREE = "sglang"  # among the facts only where nothing at all could be read of SGLang
+
+
+class Staleness(Record):
+    """`differs` has every differing fact, what makes a baseline stale first."""
+
+    differs: tuple[Difference, ...] = ()
+    warnings: tuple[str, ...] = ()
+    since: str | None = None  # "the machine was booted and the tree has changed since it was stored: …"
+    evidence: tuple[str, ...] = ()  # about the tree: which facts, which files
+    do: str | None = None  # how to confirm
+
+
+def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> Staleness:
+    """Compare the machine of a baseline with that of a run; nothing is known where one of them is missing."""
+    if before is None or now is None:
+        return Staleness()
+    then, today = comparable(before.facts, now.facts, rig.checkout)
+    found = sorted(differences(then, today), key=lambda d: (_place(d.key), d.key))
+    # A fact that one side never asked for tells of another tokgate, or of a portable baseline, not of a change.
+    stale = [d for d in found if _place(d.key) < len(_KINDS) and d.key in then and d.key in today]
+    words: dict[str, bool] = {}  # what has happened -> whether it is certain
+    for d in stale:
+        what = _KINDS[_place(d.key)][1]
+        words[what] = words.get(what, False) or None not in (d.before, d.now)
+    if _UNREAD_TREE in then or _UNREAD_TREE in today:
+        words.setdefault(_TREE, False)
+    tree = _TREE in words
+    return Staleness(
+        differs=tuple(found),
+        warnings=tuple(
+            f"stale baseline: {_KINDS[_place(d.key)][2]} "
+            f"({d.key}: {d.before or 'unknown'} then, {d.now or 'unknown'} now)"
+            for d in stale
+        ),
+        since=_sentence(words, before.facts, now.facts) if words else None,
+        evidence=_about_the_tree(before.facts, now.facts) if tree else (),
+        do=(_with_a_clean_tree(rig, before.facts, now.facts) if tree else _with_this_machine(rig))
+        if words
+        else None,
+    )
+
+
+def _place(key: str) -> int:
+    return next((i for i, (pattern, _, _) in enumerate(_KINDS) if re.fullmatch(pattern, key)), len(_KINDS))
+
+
+def _sentence(words: Mapping[str, bool], before: Facts, now: Facts) -> str:
+    told = [
+        what if sure else what.replace("has changed", "may have changed").replace("was", "may have been")
+        for what, sure in words.items()
+    ]
+    listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    tail = f": {_confirmation(before, now)}" if _TREE in words else ""
+    return f"{listed} since it was stored{tail}"
+
+
+def _confirmation(before: Facts, now: Facts) -> str:
+    if _edited(now) is not False:
+        return "confirm with a clean tree"
+    return "it was stored from a patched one" if _edited(before) else "confirm with the tree of then"
+
+
+def _edited(facts: Facts) -> bool | None:
+    """Say whether SGLang differs from what was installed or committed; None where nobody could tell."""
+    dirty = facts.get("sglang.dirty")
+    return None if dirty is None else dirty != "no"
+
+
+def _about_the_tree(before: Facts, now: Facts) -> tuple[str, ...]:
+    lines = [
+        _state(now, "the tree", "is", "matches"),
+        _state(before, "the tree of the baseline", "was", "matched"),
+    ]
+    lines += [
+        f"{key}: {before.get(key) or 'unknown'} then, {now.get(key) or 'unknown'} now"
+        for key in ("sglang.commit", "sglang.version", "sglang.install")
+        if before.get(key) != now.get(key)
+    ]
+    return tuple(lines)
+
+
+def _state(facts: Facts, subject: str, verb: str, matches: str) -> str:
+    edited, installed = _edited(facts), facts.get("sglang.install") == "wheel"
+    if edited is None:
+        return f"{subject}: nobody could tell whether it {verb} as installed or committed"
+    if not edited:
+        return f"{subject} {matches} {'its RECORD' if installed else 'its commit'}"
+    count, _, names = (facts.get(_DESCRIBES_TREE) or "").partition(": ")
+    files = f"{count} file{'' if count == '1' else 's'}: {names}" if names else "files not told"
+    if installed:
+        return f"{subject} {verb} patched in place, it does not match its RECORD: {files}"
+    return f"{subject} {verb} edited beyond its commit: {files}"
+
+
+def _with_a_clean_tree(rig: Rig, before: Facts, now: Facts) -> str:
+    """Return the command that gets a clean tree, and what its result will mean."""
+    again = f"pytest perf_tests -m baseline --rig {rig.name}"
+    store = 'tokgate baseline update RUN --why "…"'
+    place, commit = now.get("sglang.location") or "SGLANG", before.get("sglang.commit")
+    if _edited(now) is False and _edited(before):
+        return f"store it anew from this tree, which is clean: {store}"
+    if now.get("sglang.install") == "wheel":
+        version = now.get("sglang.version") or "VERSION"
+        clean = (
+            f"{rig.server.python} -m pip install --force-reinstall --no-deps sglang=={version}, or name a clean "
+            "environment: --rig-set server.python=PATH"
+        )
+    elif commit is not None and commit != now.get("sglang.commit"):
+        clean = f"git -C {place} checkout {commit}"
+    else:
+        clean = f"git -C {place} stash"
+    return (
+        f"run it with a clean tree ({clean}): {again}. If the number comes back, the change of the tree cost it; "
+        f"if not, the baseline is stale: {store}"
+    )
+
+
+def _with_this_machine(rig: Rig) -> str:
+    return (
+        f"measure the control arm once more: pytest perf_tests -m baseline --rig {rig.name}. If the number stays, "
+        'the machine is another one now: tokgate baseline update RUN --why "…"'
+    )

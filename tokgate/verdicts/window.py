@@ -1,0 +1,157 @@
+"""What telemetry has against a measured window: somebody else, heat, a hang, silence."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+from tokgate.records import LaunchEvidence
+from tokgate.records.telemetry import GpuWindow, Stranger, Window
+
+from .shortfall import Shortfall
+
+# Reasons why a card is slower than it should be. sw_power_cap is not among them: a card at its power limit under
+# load is as fast as it was sold.
+SLOWED = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+# A card that is all busy and draws less than this share of what it drew in good windows hangs in a kernel.
+HANG_POWER = 0.5
+ALL_BUSY_PERCENT = 95.0
+_SHOWN = 160
+
+
+def disturbed(launch: LaunchEvidence, workload: str) -> Iterable[Shortfall]:
+    """Yield what makes the numbers of a workload worthless, warm-ups aside.
+
+    A launch without telemetry (of a rig without GPUs, or stored before there was any) has nothing to object to.
+    Silence where GPUs were asked is one: neither strangers nor heat can be excluded then.
+    """
+    told = launch.telemetry
+    windows = judged(launch, workload)
+    if told is None or not told.gpus or not windows:
+        return
+    if not any(w.gpus for w in windows):
+        why = told.problems[0] if told.problems else "no row of telemetry fell into it"
+        yield Shortfall(
+            what=f"nothing is known of the GPUs while {workload} was measured: {why}",
+            do="run nvidia-smi on the host by hand; without it neither heat nor other processes can be excluded",
+            evidence=told.problems[1:4],
+        )
+    yield from _strangers(launch, windows)
+    yield from _slowed(windows)
+    yield from _hanging(windows)
+
+
+def judged(launch: LaunchEvidence, workload: str) -> tuple[Window, ...]:
+    return tuple(w for w in launch.windows if w.workload == workload and not w.warmup)
+
+
+def _strangers(launch: LaunchEvidence, windows: Sequence[Window]) -> Iterable[Shortfall]:
+    """Yield one shortfall per process. One that was there when the machine was found clean is told by the slate."""
+    known = {(h.pid, h.start_ticks) for h in launch.slate.holders} if launch.slate else set()
+    seen: dict[tuple[int, int | None], list[tuple[Window, Stranger]]] = {}
+    for window in windows:
+        for stranger in window.strangers or ():
+            key = (stranger.pid, stranger.start_ticks)
+            if key not in known:
+                seen.setdefault(key, []).append((window, stranger))
+    for where in seen.values():
+        window, stranger = where[0]
+        who = f"pid {stranger.pid} of {stranger.user or 'an unknown user'}"
+        command = " ".join((stranger.command or "command unknown").split())[:_SHOWN]
+        gpus = ", ".join(f"GPU {index}" for index in stranger.gpus) or "a GPU that is not in the list"
+        yield Shortfall(
+            what=f"somebody else computed on {gpus} meanwhile: {who} ({command}), in {len(where)} of "
+            f"{len(windows)} windows, first seen {stranger.seen_after_s:.1f} s into start {window.batch} of "
+            f"{window.workload}",
+            do="ask its owner, or end it by hand, and measure again; the gate ends only what it started itself",
+            evidence=tuple(
+                line
+                for line in (
+                    None if stranger.used_mib is None else f"it held {stranger.used_mib:.0f} MiB",
+                    stranger.note,
+                )
+                if line is not None
+            ),
+        )
+
+
+def _slowed(windows: Sequence[Window]) -> Iterable[Shortfall]:
+    """Yield one shortfall for all windows in which a card was held back, with the clocks that tell how much."""
+    hit = [
+        (window, gpu, reason)
+        for window in windows
+        for gpu in window.gpus
+        for reason in SLOWED
+        if (gpu.reasons or {}).get(reason)
+    ]
+    if not hit:
+        return
+    # The one that shows most; a window in which it only began may have its usual clock for a median.
+    window, gpu, _ = min(hit, key=lambda h: h[1].sm_mhz.median if h[1].sm_mhz is not None else math.inf)
+    indexes = sorted({g.index for _, g, _ in hit})
+    starts = list(dict.fromkeys(w.batch for w, _, _ in hit))
+    reasons = ", ".join(dict.fromkeys(reason for _, _, reason in hit))
+    cards = f"{len(indexes)} GPUs" if len(indexes) > 1 else f"GPU {indexes[0]}"
+    yield Shortfall(
+        what=f"{cards} slowed down in {len(starts)} of {len(windows)} windows of {window.workload} ({reasons}): "
+        f"{_clocks(windows, window, gpu)}",
+        do="look at cooling, power supply and neighbours (nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER), let the "
+        "cards cool, measure again",
+        evidence=tuple(_line(w, g, r) for w, g, r in hit[:8]),
+    )
+
+
+def _clocks(windows: Sequence[Window], window: Window, gpu: GpuWindow) -> str:
+    """Return the card's clock in the window and, where there is one, in the last window before it was held back."""
+    now = "clock unknown" if gpu.sm_mhz is None else f"GPU {gpu.index} ran at {gpu.sm_mhz.median:.0f} MHz"
+    heat = "" if gpu.celsius_max is None else f" and {gpu.celsius_max:.0f} °C"
+    before = [
+        g.sm_mhz.median
+        for w in windows
+        if w.start_ns < window.start_ns
+        for g in w.gpus
+        if g.index == gpu.index and g.sm_mhz is not None and not any(r in (g.reasons or {}) for r in SLOWED)
+    ]
+    after = f", {before[-1]:.0f} MHz before" if before else ", from the first window on"
+    return f"{now}{heat}{after}"
+
+
+def _line(window: Window, gpu: GpuWindow, reason: str) -> str:
+    count = (gpu.reasons or {})[reason]
+    clock = "" if gpu.sm_mhz is None else f", {gpu.sm_mhz.minimum:.0f} to {gpu.sm_mhz.maximum:.0f} MHz"
+    heat = "" if gpu.celsius_max is None else f", {gpu.celsius_max:.0f} °C"
+    return f"start {window.batch}, GPU {gpu.index}: {reason} in {count} of {gpu.rows} rows{clock}{heat}"
+
+
+def _hanging(windows: Sequence[Window]) -> Iterable[Shortfall]:
+    """Yield what the power draw says of windows in which a generation failed."""
+    usual = {
+        index: statistics.median(drawn) for index, drawn in _drawn(w for w in windows if not w.failed).items()
+    }
+    for window in windows:
+        if not window.failed:
+            continue
+        hung = [
+            g
+            for g in window.gpus
+            if g.watts_last is not None
+            and (g.busy_percent_last or 0.0) >= ALL_BUSY_PERCENT
+            and g.watts_last < HANG_POWER * usual.get(g.index, 0.0)
+        ]
+        if hung:
+            first = hung[0]
+            yield Shortfall(
+                what=f"the power draw of start {window.batch} says hang: {len(hung)} GPUs all busy at "
+                f"{first.watts_last:.0f} W (GPU {first.index}), {usual[first.index]:.0f} W in good windows",
+                do="look for a kernel that spins: py-spy dump of the schedulers, NCCL's watchdog, the server's log",
+            )
+
+
+def _drawn(windows: Iterable[Window]) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for window in windows:
+        for gpu in window.gpus:
+            if gpu.watts_mean is not None:
+                found.setdefault(gpu.index, []).append(gpu.watts_mean)
+    return found
