@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from simbox.model import Step
+
+# Phase -> category of forward_execution_seconds_total.
+CATEGORIES = {
+    "prefill": "extend",
+    "decode": "decode",
+    "draft": "eagle_draft",
+    "verify": "target_verify",
+    "draft_extend": "eagle_draft_extend",
+}
+
 TTFT_BOUNDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 20.0, 40.0)
 E2E_BOUNDS = (
     0.1,
@@ -92,3 +103,10 @@ class Counters:
     ttft: Histogram = field(default_factory=lambda: Histogram(TTFT_BOUNDS))
     e2e: Histogram = field(default_factory=lambda: Histogram(E2E_BOUNDS))
     itl: Histogram = field(default_factory=lambda: Histogram(ITL_BOUNDS))
+
+    def timed(self, step: Step) -> None:
+        """Count what SGLang's device timer sees of a step: forward passes, so not the sampling at a verify's end."""
+        for phase, ms in step.phases.items():
+            if phase in CATEGORIES:
+                passes = ms - step.sample_ms if phase == "verify" else ms
+                self.phase_s[CATEGORIES[phase]] += passes / 1000

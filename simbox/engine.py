@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from simbox import heat as heats
 from simbox.counters import Counters
+from simbox.decode_log import DecodeLog
 from simbox.faults import Faults
 from simbox.knobs import Knobs
-from simbox.model import Rates, Shape, Step, decode_step, prefill_step, speculative_step
+from simbox.model import Rates, Shape, Step, decode_step, every_rank, prefill_step, speculative_step
 from simbox.noise import Noise
 from simbox.pacing import Pacer
 from simbox.prefix_cache import PrefixCache
 from simbox.profiler import Profiler
 from simbox.request import Request
 from simbox.server_log import ServerLog
+from simbox.step_feed import Feed, pack
 from simbox.text import PINNED_TOKEN
 from simbox.truth import Truth
 
@@ -36,6 +39,7 @@ class EngineSettings:
     pinned_token: bool  # SGLANG_SIMULATE_ACC_LEN puts one token in place of all
     prefix_cache: bool
     kernels: tuple[str, ...]  # of each rank's all-reduce
+    pids: tuple[int, ...]  # of the ranks
 
 
 class Engine:
@@ -50,23 +54,29 @@ class Engine:
         log: ServerLog,
         faults: Faults,
         load: Any,
+        feed: Feed,
     ) -> None:
         self.settings = settings
         self.counters = Counters()
         self.cache = PrefixCache(enabled=settings.prefix_cache)
         kernels = tuple(k for k in settings.kernels if k)
         self.profiler = Profiler(
-            ranks=len(settings.ranks), kernels=kernels, all_reduces=settings.knobs.all_reduces
+            pids=settings.pids,
+            kernels=kernels,
+            all_reduces=settings.knobs.all_reduces,
+            gpu=settings.knobs.gpu_name,
         )
         self.running: list[Request] = []
         self.waiting: deque[Request] = deque()
         self.entering: list[Request] = []  # being prefilled
         self._noise, self._truth, self._log, self._faults, self._load = noise, truth, log, faults, load
+        self._feed = feed
         self._wake = asyncio.Event()
         self._born_ns = time.monotonic_ns()
-        self._decode_steps = 0
-        self._logged_ns = self._prefilled_ns = self._born_ns
-        self._since_log = [0, 0, 0]  # tokens, verifies, accepted + bonus
+        self._prefilled_ns = self._born_ns
+        self._lines = DecodeLog(
+            log, self.counters, interval=settings.log_interval, draft_tokens=settings.shape.draft_tokens, lie=settings.knobs.gauge_factor
+        )  # fmt: skip
 
     @property
     def busy(self) -> bool:
@@ -127,6 +137,8 @@ class Engine:
         cached = sum(r.cached for r in batch)
         rates, warm = self._rates()
         step = prefill_step(self.settings.knobs, rates, new)
+        every = [step] * len(self.settings.ranks)
+        self._tell(every, "prefill", due=due, batch=len(batch))
         due += round(step.ms * 1e6)
         late = await pacer.until(due)
         now = time.monotonic_ns()
@@ -138,10 +150,11 @@ class Engine:
         self.counters.prompt_tokens += new + cached
         self.counters.cached_tokens += cached
         self.counters.passes["prefill_none"] += 1
-        self.counters.phase_s["extend"] += step.ms / 1000
         self.running += batch
         self.entering = []
-        self._account(step, "prefill", due=due, late=late, batch=len(batch), accepted={}, warm=warm)
+        self._account(
+            every, "prefill", due=due, late=late, batch=len(batch), tokens=new, accepted={}, warm=warm
+        )
         for request in batch:
             self.cache.insert(request.prompt)
             self._emit(request, 0, due)
@@ -151,7 +164,11 @@ class Engine:
         batch, knobs, shape = len(self.running), self.settings.knobs, self.settings.shape
         rates, warm = self._rates()
         speculative = shape.draft_tokens > 0
-        step = (speculative_step if speculative else decode_step)(knobs, shape, rates, batch)
+        what = "verify" if speculative else "decode"
+        model = speculative_step if speculative else decode_step
+        every = every_rank(model, knobs, shape, rates, batch)
+        step = every[0]  # the rank that reports
+        self._tell(every, what, due=due, batch=batch)
         due += round(step.ms * 1e6)
         late = await pacer.until(due)
         if self._faults.hanging:
@@ -161,18 +178,14 @@ class Engine:
         self.counters.passes["decode_cuda_graph" if step.graph else "decode_none"] += 1
         self.counters.graph_now = step.graph
         # The step's line goes in front of those of the requests that end with it.
-        what = "verify" if speculative else "decode"
-        self._account(step, what, due=due, late=late, batch=batch, accepted=drafts, warm=warm)
+        self._account(every, what, due=due, late=late, batch=batch, tokens=batch, accepted=drafts, warm=warm)
         for request in list(self.running):
             if request.rid in drafts:
                 request.accepted.append(drafts[request.rid])
             self._emit(request, drafts.get(request.rid, 0), due)
-        self._since_log[0] += batch + sum(drafts.values())
-        self._since_log[1] += len(drafts)
-        self._since_log[2] += len(drafts) + sum(drafts.values())
-        self._decode_steps += 1
-        if self._decode_steps % self.settings.log_interval == 0:
-            self._log_decode(batch, step)
+        self._lines.step(
+            batch=batch, drafts=drafts, graph=step.graph, used=self._used(), usage=self._usage(), queued=len(self.waiting)
+        )  # fmt: skip
         return due
 
     def _emit(self, request: Request, drafts: int, due: int) -> None:
@@ -204,24 +217,28 @@ class Engine:
             request.sink.cut()
             self._truth.request(request, "cut")
 
+    def _tell(self, every: Sequence[Step], what: str, *, due: int, batch: int) -> None:
+        """Tell each rank of the step that begins at `due`."""
+        number = self._truth.next_step
+        same = pack(every[0], kind=what, number=number, batch=batch, began_ns=due)
+        self._feed.tell(
+            [
+                same if step is every[0] else pack(step, kind=what, number=number, batch=batch, began_ns=due)
+                for step in every
+            ]
+        )
+
     def _account(
-        self, step: Step, what: str, *, due: int, late: int, batch: int, accepted: dict[str, int], warm: float
-    ) -> None:
+        self, every: Sequence[Step], what: str, *, due: int, late: int, batch: int, tokens: int, accepted: dict[str, int], warm: float,
+    ) -> None:  # fmt: skip
+        step = every[0]  # the rank that reports
         self._load[2] += step.ms / 1000
-        if self.profiler.step(step.phases, due_ns=due, batch=batch):
+        if self.profiler.step(every, due_ns=due, batch=batch, tokens=tokens):
             self._log.line("Profiling done.")
-        names = {
-            "verify": "target_verify",
-            "draft": "eagle_draft",
-            "draft_extend": "eagle_draft_extend",
-            "decode": "decode",
-        }
-        for phase, ms in step.phases.items():
-            if phase in names:
-                self.counters.phase_s[names[phase]] += ms / 1000
+        self.counters.timed(step)
         self._truth.step(
             what=what, phases=step.phases, began_ns=due - round(step.ms * 1e6), due_ns=due, late_ns=late, done_ns=due + late, batch=batch,
-            graph=step.graph, accepted=accepted, heat=warm,
+            graph=step.graph, sample_ms=step.sample_ms, accepted=accepted, heat=warm,
         )  # fmt: skip
 
     def _usage(self) -> float:
@@ -229,20 +246,3 @@ class Engine:
 
     def _used(self) -> int:
         return sum(len(r.prompt) + len(r.output) for r in self.running)
-
-    def _log_decode(self, batch: int, step: Step) -> None:
-        now = time.monotonic_ns()
-        tokens, verifies, lengths = self._since_log
-        lie = self.settings.knobs.gauge_factor
-        tok_s = tokens / ((now - self._logged_ns) / 1e9) * lie
-        length = lengths / verifies if verifies else None
-        self._log.decode(
-            running=batch, tokens=self._used(), usage=self._usage(),
-            spec=None if length is None else (length, self.settings.shape.draft_tokens),
-            graph=step.graph, tok_s=tok_s, queued=len(self.waiting),
-        )  # fmt: skip
-        self.counters.last_throughput = tok_s
-        self.counters.spec_steps += verifies
-        self.counters.spec_tokens += lengths
-        self.counters.last_accept_length = (length or 0.0) * lie
-        self._logged_ns, self._since_log = now, [0, 0, 0]

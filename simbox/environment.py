@@ -70,11 +70,20 @@ def make(state: Path, tree: str) -> None:
 
 
 def is_sound(state: Path) -> bool:
-    """Say whether the environment is there and still leads to this checkout and to an interpreter."""
+    """Say whether the environment is there, leads to this checkout and an interpreter, and holds its SGLang tree."""
     venv = state / "venv"
     return (
-        python_of(state).exists() and (venv / "needs").exists() and (venv / "checkout").resolve() == CHECKOUT
+        python_of(state).exists()
+        and (venv / "needs").exists()
+        and (venv / "checkout").resolve() == CHECKOUT
+        and _record(site_packages(state)) in {_record(tree) for tree in TREES.iterdir()}
     )
+
+
+def _record(folder: Path) -> str | None:
+    """Return what an installed SGLang says it consists of; None: nothing."""
+    found = sorted(folder.glob("sglang-*.dist-info/RECORD"))
+    return found[0].read_text(encoding="utf-8") if found else None
 
 
 def _package(name: str) -> Path:

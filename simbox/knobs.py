@@ -28,6 +28,12 @@ class Knobs:
     verify_compute_ms: float = _knob(15.779, "kernels of verifying 3 tokens at batch 1, with graph", 0.1, 1e4)
     draft_ms: float = _knob(0.125, "one step of the drafter", 0.0, 1e3)
     draft_extend_ms: float = _knob(0.29, "the drafter's catching up after a verify", 0.0, 1e3)
+    sample_ms: float = _knob(
+        0.03,
+        "the end of a verify that is sampling: part of its time, outside SGLang's device timer",
+        0.0,
+        1e3,
+    )
     host_ms: float = _knob(0.14, "scheduler time between steps", 0.0, 1e3)
     eager_decode_ms: float = _knob(
         8.5, "what launching the kernels one by one adds to a decode step", 0.0, 1e3
@@ -52,7 +58,11 @@ class Knobs:
         True, "verify replays a CUDA graph; false: runs in extend mode, kernel by kernel"
     )
     patch_ms: float = _knob(0.0, "what local patches add to each target forward pass", 0.0, 1e3)
-    draft_factor: float = _knob(1.0, "the drafter's steps take this many times as long", 0.1, 100.0)
+    draft_factor: float = _knob(1.0, "draft takes this many times as long", 0.1, 100.0)
+    verify_factor: float = _knob(1.0, "verify takes this many times as long, kernels and all", 0.1, 100.0)
+    draft_extend_factor: float = _knob(1.0, "draft_extend takes this many times as long", 0.1, 100.0)
+    host_factor: float = _knob(1.0, "the scheduler's time between steps, this many times as long", 0.1, 100.0)
+    decode_factor: float = _knob(1.0, "a plain decode pass takes this many times as long", 0.1, 100.0)
     slow_rank: int = _knob(-1, "the rank that is slow; -1: none", -1, 63)
     slow_rank_factor: float = _knob(1.25, "how many times as long its kernels take", 1.0, 100.0)
     heat_after_s: float = _knob(-1.0, "seconds of load after which the GPUs throttle; -1: never", -1.0, 1e6)

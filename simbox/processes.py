@@ -13,7 +13,9 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from simbox.knobs import Knobs
-from simbox.rank import OVERWRITTEN, RankPlan, RankReady, acts_on, run_detokenizer, run_rank
+from simbox.rank import OVERWRITTEN, RankReady, acts_on, run_detokenizer, run_scheduler_process
+from simbox.rank_life import RankPlan
+from simbox.step_feed import Feed
 
 # Set by engine.py too, but only where the shell has not.
 DEFAULTED = {"NCCL_CUMEM_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}
@@ -39,16 +41,24 @@ class Tree:
         self._context = multiprocessing.get_context("spawn")
         self.load: Any = self._context.RawArray("d", 3)
         self.children: list[Child] = []
+        self.feed = Feed(())
 
     def start(self, plans: Sequence[RankPlan]) -> list[RankReady]:
         """Start all ranks and the detokenizer; return when every rank is up. StartFailedError."""
         os.environ.update(OVERWRITTEN | {"SGLANG_RUN_ID": f"sglang-run-{time.time()}-{os.getpid()}"})
         for name, value in DEFAULTED.items():
             os.environ.setdefault(name, value)
+        ends: list[Connection] = []
         for plan in plans:
+            told, end = self._context.Pipe(duplex=False)
             with _nccl_as_it_arrives(plan.knobs, plan.rank):
-                self._start(f"scheduler_{plan.rank}", run_rank, (plan,), shared=(self.load,))
-        self._start("detokenizer", run_detokenizer, ())
+                shared = (self.load, told)
+                self._start(f"scheduler_{plan.rank}", run_scheduler_process, (plan,), shared=shared)
+            told.close()
+            ends.append(end)
+        self.feed = Feed(ends)
+        one = plans[0]
+        self._start("detokenizer", run_detokenizer, (one.knobs.tree, one.version))
         ready: list[RankReady] = []
         for child in self.children[: len(plans)]:
             wait([child.pipe, child.process.sentinel])

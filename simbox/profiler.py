@@ -1,8 +1,9 @@
 """/start_profile: traces of the coming steps in the shape torch's profiler writes them.
 
-One file a rank, `ID-TP-N.trace.json.gz`, with the annotations SGLang makes (draft, draft_extend, step[TARGET_VERIFY
-bs=1] …) and the all-reduce kernels inside each target pass: proof that NCCL is on the decode path, which says nothing
-about who chose its algorithm.
+One file a rank, `ID-TP-N.trace.json.gz`, with the spans SGLang makes on host and GPU (scheduler.run_batch, draft,
+draft_extend, step[TARGET_VERIFY bs=1] …) and the kernels inside each: as long as the truth file says, the all-reduces
+of a target pass between its other kernels, and the GPU idle for the rest. A rank that waits for a slower one does so in
+its all-reduces. The kernels' names prove that NCCL is on the decode path and say nothing about who chose its algorithm.
 """
 
 from __future__ import annotations
@@ -10,24 +11,30 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from simbox import MARK
+from simbox.model import Kernels, Step
 
 _TARGETS = {"verify": "TARGET_VERIFY", "decode": "DECODE", "prefill": "EXTEND"}
+_LAUNCH_US = 400.0  # what the host needs for a span is over long before the GPU is done
+_STREAM = 13
+_COMPUTE = "nvjet_sm120_tst_64x8_64x16_4x1_v_bz_TNT"
+Event = dict[str, Any]
 
 
 class Profiler:
     """Collects steps between start and stop. `kernels`: names of each rank's all-reduce kernel; none on one rank."""
 
-    def __init__(self, *, ranks: int, kernels: Sequence[str], all_reduces: int) -> None:
-        self._ranks, self._kernels, self._all_reduces = ranks, kernels, all_reduces
+    def __init__(self, *, pids: Sequence[int], kernels: Sequence[str], all_reduces: int, gpu: str) -> None:
+        self._pids, self._kernels, self._all_reduces, self._gpu = pids, kernels, all_reduces, gpu
         self._folder: Path | None = None
         self._left: int | None = None
         self._id = ""
-        self._events: list[dict[str, Any]] = []
+        self._events: list[list[Event]] = []
 
     @property
     def running(self) -> bool:
@@ -36,20 +43,15 @@ class Profiler:
     def start(self, folder: Path, steps: int | None) -> None:
         """Begin; stops by itself after `steps` steps. OSError when the folder cannot be had."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._left, self._id, self._events = folder, steps, str(time.time()), []
+        self._folder, self._left, self._id = folder, steps, str(time.time())
+        self._events = [[] for _ in self._pids]
 
-    def step(self, phases: dict[str, float], *, due_ns: int, batch: int) -> bool:
-        """Take one step that was due at `due_ns`; say whether it was the last one."""
+    def step(self, every: Sequence[Step], *, due_ns: int, batch: int, tokens: int) -> bool:
+        """Take one step of every rank that was due at `due_ns`; say whether it was the last one."""
         if self._folder is None:
             return False
-        begin = due_ns / 1000 - sum(phases.values()) * 1000
-        for phase, ms in phases.items():
-            if phase in _TARGETS:
-                self._add(f"step[{_TARGETS[phase]} bs={batch}]", "gpu_user_annotation", begin, ms * 1000)
-                self._reduce(begin, ms * 1000)
-            elif phase != "host":
-                self._add(phase, "gpu_user_annotation", begin, ms * 1000)
-            begin += ms * 1000
+        for rank, step in enumerate(every):
+            self._events[rank] += self._spans(rank, step, due_ns / 1000 - step.ms * 1000, batch, tokens)
         if self._left is not None:
             self._left -= 1
             if self._left <= 0:
@@ -62,27 +64,56 @@ class Profiler:
         folder, self._folder = self._folder, None
         if folder is None:
             return None
-        for rank in range(self._ranks):
+        for rank, events in enumerate(self._events):
             trace = {
                 "schemaVersion": 1,
                 "simulated": MARK,
-                "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": self._ranks},
+                "deviceProperties": [{"id": rank, "name": self._gpu}],
+                "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": len(self._pids)},
                 "displayTimeUnit": "ms",
-                "traceEvents": [self._of(rank, event) for event in self._events],
+                "traceEvents": events,
             }
             with gzip.open(folder / f"{self._id}-TP-{rank}.trace.json.gz", "wt", encoding="utf-8") as file:
                 json.dump(trace, file)
         return folder
 
-    def _reduce(self, begin_us: float, length_us: float) -> None:
-        for number in range(self._all_reduces if self._kernels else 0):
-            at = begin_us + length_us * (number + 0.5) / self._all_reduces
-            self._add("all-reduce", "kernel", at, 20.0)
+    def _spans(self, rank: int, step: Step, begin_us: float, batch: int, tokens: int) -> Iterator[Event]:
+        gpu_us = (step.ms - step.phases.get("host", 0.0)) * 1000
+        yield from self._span(rank, "scheduler.run_batch", begin_us, gpu_us)
+        for phase, ms in step.phases.items():
+            if phase == "host":
+                continue
+            kernels, sample = step.kernels[phase], step.sample_ms if phase == "verify" else 0.0
+            kernels, length = replace(kernels, compute=kernels.compute - sample), (ms - sample) * 1000
+            count = f" toks={tokens}" if phase == "prefill" else ""
+            name = f"step[{_TARGETS[phase]} bs={batch}{count}]" if phase in _TARGETS else phase
+            yield from self._span(rank, name, begin_us, length)
+            yield from self._inside(rank, kernels, begin_us, length)
+            begin_us += length
+            if sample:
+                yield from self._inside(rank, Kernels(sample), begin_us, sample * 1000)
+            begin_us += sample * 1000
 
-    def _add(self, name: str, kind: str, at_us: float, length_us: float) -> None:
-        self._events.append({"ph": "X", "cat": kind, "name": name, "tid": 13, "ts": at_us, "dur": length_us})
+    def _span(self, rank: int, name: str, at_us: float, length_us: float) -> Iterator[Event]:
+        host_us = min(length_us, _LAUNCH_US)
+        yield {
+            **_event("user_annotation", name, at_us, host_us),
+            "pid": self._pids[rank],
+            "tid": self._pids[rank],
+        }
+        yield {**_event("gpu_user_annotation", name, at_us, length_us), "pid": rank, "tid": _STREAM}
 
-    def _of(self, rank: int, event: dict[str, Any]) -> dict[str, Any]:
-        if event["name"] == "all-reduce":
-            return {**event, "name": self._kernels[rank], "pid": rank, "args": {"device": rank, "stream": 13}}
-        return {**event, "pid": rank}
+    def _inside(self, rank: int, kernels: Kernels, at_us: float, length_us: float) -> Iterator[Event]:
+        reduces = self._all_reduces if self._kernels and kernels.all_reduce else 0
+        parts = max(1, reduces)
+        compute, reduce = kernels.compute * 1000 / parts, kernels.all_reduce * 1000 / parts
+        where = {"pid": rank, "tid": _STREAM, "args": {"device": rank, "stream": _STREAM}}
+        for part in range(parts):
+            at = at_us + length_us * part / parts
+            yield {**_event("kernel", _COMPUTE, at, compute), **where}
+            if reduces:
+                yield {**_event("kernel", self._kernels[rank], at + compute, reduce), **where}
+
+
+def _event(kind: str, name: str, at_us: float, length_us: float) -> Event:
+    return {"ph": "X", "cat": kind, "name": name, "ts": round(at_us, 3), "dur": round(length_us, 3)}

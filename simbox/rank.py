@@ -13,14 +13,15 @@ import os
 import signal
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from simbox import acceptance, allreduce, ledger, nccl_log
-from simbox.heat import heat
+from simbox import acceptance, allreduce, ledger, nccl_log, rank_life, sglang_tree
 from simbox.knobs import Knobs
+from simbox.rank_life import TICK_S, RankPlan
 from simbox.server_log import ServerLog
 from simbox.smi_gpu import RESERVED_MIB
 
@@ -28,30 +29,11 @@ _PR_SET_PDEATHSIG = 1
 # What engine.py puts into os.environ before it starts the schedulers: there to be seen in each child's exec
 # environment, and not in main's own.
 OVERWRITTEN = {"CUDA_DEVICE_MAX_CONNECTIONS": "8", "CUDA_MODULE_LOADING": "AUTO", "TRTLLM_ENABLE_PDL": "1"}
-TICK_S = 0.25
 # The model's share of each GPU's memory, the context's own, and what the draft takes.
 WEIGHTS_SHARE = 0.76
 CONTEXT_MIB = 620
 DRAFT_MIB = 1450
 MIB_PER_TOKEN = 0.0343
-
-
-@dataclass(frozen=True)
-class RankPlan:
-    """What one scheduler is told."""
-
-    rank: int
-    ranks: int
-    gpu: int
-    state: Path
-    knobs: Knobs
-    version: str
-    model_path: str
-    speculative: bool
-    graph_sizes: tuple[int, ...]  # empty: no CUDA graphs
-    verify_graph: bool
-    draft_tokens: int
-    mem_fraction: float
 
 
 @dataclass(frozen=True)
@@ -88,18 +70,23 @@ def _title(words: str) -> None:
     setproctitle.setproctitle(words)
 
 
-def run_detokenizer(pipe: Connection) -> None:
+def run_detokenizer(tree: str, version: str, pipe: Connection) -> None:
     """Be `sglang::detokenizer`: there to be seen, ended by main."""
     die_with_parent()
     _title("sglang::detokenizer")
+    sglang_tree.load_plugins(tree, version)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(EOFError, OSError):
         pipe.recv()
 
 
-def run_rank(plan: RankPlan, pipe: Connection, load: Any) -> None:
-    """Be one scheduler. `load`: shared array of busy, hanging, seconds of load."""
+def run_scheduler_process(plan: RankPlan, pipe: Connection, load: Any, feed: Connection) -> None:
+    """Be one scheduler, under the name by which plugins know one.
+
+    `load`: shared array of busy, hanging, seconds of load. `feed`: where main tells of each step.
+    """
     environment = exec_environment()
+    sglang_tree.load_plugins(plan.knobs.tree, plan.version)
     leaking = plan.rank == plan.knobs.leak_rank
     if leaking:
         os.setsid()
@@ -116,7 +103,11 @@ def run_rank(plan: RankPlan, pipe: Connection, load: Any) -> None:
         pipe.send(None)
         sys.exit(3)
     pipe.send(ready)
-    _live(plan, pipe, load, leaking=leaking)
+    try:
+        rank_life.live(plan, pipe, load, feed, leaking=leaking)
+    except Exception:  # noqa: BLE001 - as SGLang's own: whatever it was, the scheduler is done
+        log.line(f"Scheduler hit an exception: {traceback.format_exc()}")
+        sys.exit(1)
 
 
 def _late(plan: RankPlan) -> dict[str, str]:
@@ -212,24 +203,6 @@ def _hold(plan: RankPlan, mib: int) -> None:
     name = "sglang::scheduler" + (f"_TP{plan.rank}" if plan.ranks > 1 else "")
     holder = ledger.Holder(plan.gpu, os.getpid(), ledger.start_ticks(os.getpid()), mib, name, back)
     ledger.claim(plan.state, holder)
-
-
-def _live(plan: RankPlan, pipe: Connection, load: Any, *, leaking: bool) -> None:
-    end = time.monotonic() + plan.knobs.stray_life_s
-    told = None
-    while True:
-        try:
-            if pipe.poll(TICK_S) and pipe.recv() == "stop" and not leaking:
-                return
-        except (EOFError, OSError):
-            if not leaking or time.monotonic() > end or not plan.state.exists():
-                return
-            time.sleep(TICK_S)
-        now = heat(plan.knobs, busy=bool(load[0]), hanging=bool(load[1]), loaded_s=load[2], gpu=plan.rank)
-        if now != told or load[0] or load[1]:
-            ledger.tell_heat(plan.state, plan.gpu, now)
-            told = now
-        ledger.touch(plan.state, plan.gpu, os.getpid())
 
 
 def _fail(plan: RankPlan, log: ServerLog, error: Exception) -> None:

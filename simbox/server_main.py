@@ -25,11 +25,13 @@ from simbox.lifecycle import Lifecycle
 from simbox.noise import Noise
 from simbox.openai_api import OpenAiApi
 from simbox.processes import StartFailedError, Tree
-from simbox.rank import RankPlan, RankReady
+from simbox.rank import RankReady
+from simbox.rank_life import RankPlan
 from simbox.request import Request
 from simbox.resolved import ArgumentsRefusedError, Resolved, resolve
 from simbox.scenario import ScenarioError
 from simbox.server_log import ServerLog
+from simbox.sglang_tree import load_plugins
 from simbox.tree import patch_ms
 from simbox.truth import Truth
 
@@ -46,6 +48,7 @@ def run(argv: Sequence[str]) -> None:
     except ArgumentsRefusedError as error:
         log.bare(f"Traceback (most recent call last):\n  (simulated)\nRuntimeError: {error}")
         sys.exit(1)
+    load_plugins(box.scenario.knobs.tree, command.version)
     # Which scenario is played stands in the truth file alone: whoever judges this server reads its log.
     log.line(f"{MARK}: no GPU and no model are behind this server; state {box.state}")
     if resolved.speculative and "max_running_requests" not in command.given:
@@ -56,7 +59,7 @@ def run(argv: Sequence[str]) -> None:
     start, begun = next_start(box.state), time.monotonic()
     tree = Tree()
     try:
-        ready = tree.start(_plans(command, box, resolved))
+        ready = tree.start(_plans(command, box, resolved, _run_folder(box, start)))
     except StartFailedError as error:
         log.line(str(error))
         log.line("Received sigquit from a child process. It usually means the child failed.")
@@ -75,7 +78,11 @@ def _with_tree(box: Box) -> Box:
     return replace(box, scenario=replace(box.scenario, knobs=knobs))
 
 
-def _plans(command: Command, box: Box, resolved: Resolved) -> list[RankPlan]:
+def _run_folder(box: Box, start: int) -> Path:
+    return box.state / "runs" / f"{start:04d}-{os.getpid()}"
+
+
+def _plans(command: Command, box: Box, resolved: Resolved, run: Path) -> list[RankPlan]:
     base = int(resolved.args.get("base_gpu_id") or 0)
     return [
         RankPlan(
@@ -91,6 +98,7 @@ def _plans(command: Command, box: Box, resolved: Resolved) -> list[RankPlan]:
             verify_graph=resolved.shape.verify_graph,
             draft_tokens=resolved.shape.draft_tokens,
             mem_fraction=resolved.args["mem_fraction_static"],
+            run=run,
         )
         for rank in range(resolved.ranks)
     ]
@@ -109,7 +117,7 @@ async def _serve(
 ) -> None:
     knobs, args, seed = box.scenario.knobs, resolved.args, box.scenario.seed
     noise = Noise(knobs, seed=seed, start=start)
-    truth = Truth(box.state / "runs" / f"{start:04d}-{os.getpid()}", late_limit_ms=knobs.late_limit_ms)
+    truth = Truth(_run_folder(box, start), late_limit_ms=knobs.late_limit_ms)
     pin = ready[0].pin if resolved.speculative else None
     truth.start(
         start=start, pid=os.getpid(), seed=seed, scenarios=box.scenario.names, knobs=asdict(knobs), version=command.version,
@@ -127,6 +135,7 @@ async def _serve(
         pinned_token=pin is not None and not pin.real_tokens,
         prefix_cache=not args.get("disable_radix_cache"),
         kernels=tuple(r.kernel for r in ready),
+        pids=tuple(r.pid for r in ready),
     )
     faults = Faults(knobs, state=box.state, rank_pids=tuple(r.pid for r in ready))
     engine = Engine(
@@ -136,6 +145,7 @@ async def _serve(
         log=ServerLog(command.version, " TP0" if resolved.ranks > 1 else ""),
         faults=faults,
         load=tree.load,
+        feed=tree.feed,
     )
     life = Lifecycle(
         engine=engine,

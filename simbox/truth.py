@@ -1,7 +1,7 @@
 """The truth file: what the box really did, one JSON object a line.
 
     start      scenarios, seed, knobs, what each rank saw of NCCL, which mode this start landed in
-    step       what was planned by phase, when it was due, when it was done, what each verify accepted
+    step       by phase what the GPU of rank 0 did, when it was due, when it was done, what each verify accepted
     request    counts, stamps, when every chunk was really sent and by how much too late
     lateness   a summary of the box's own lateness; written after each request, the last one counts
 
@@ -30,13 +30,18 @@ class Truth:
         self._steps = 0
         self._done_ns = 0
 
+    @property
+    def next_step(self) -> int:
+        """The number that the coming step will have."""
+        return self._steps + 1
+
     def start(self, **facts: Any) -> None:
         self._write({"kind": "start", **facts})
         self._file.flush()
 
     def step(
         self, *, what: str, phases: dict[str, float], began_ns: int, due_ns: int, late_ns: int, done_ns: int, batch: int, graph: bool,
-        accepted: dict[str, int], heat: float,
+        sample_ms: float, accepted: dict[str, int], heat: float,
     ) -> None:  # fmt: skip
         self._steps += 1
         self._late_ms.append(late_ns / 1e6)
@@ -53,6 +58,7 @@ class Truth:
                 "took_ms": round((done_ns - max(began_ns, self._done_ns)) / 1e6, 4),
                 "batch": batch,
                 "graph": graph,
+                "sample_ms": round(sample_ms, 4),  # of verify
                 "accepted": accepted,
                 "heat": heat,
             }

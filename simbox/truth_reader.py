@@ -24,6 +24,7 @@ class Run:
     steps: tuple[dict[str, Any], ...]
     requests: tuple[dict[str, Any], ...]
     lateness: dict[str, Any]
+    warm_ns: int = 0  # when the server's own warm-up was over
 
     @property
     def late(self) -> str | None:
@@ -46,7 +47,8 @@ def read(state: Path) -> tuple[Run, ...]:
         starts, lateness = of("start"), of("lateness")
         if starts:
             served = tuple(r for r in of("request") if r["number"])
-            runs.append(Run(path, starts[0], of("step"), served, lateness[-1] if lateness else {}))
+            warm = max((r.get("end_ns") or 0 for r in of("request") if not r["number"]), default=0)
+            runs.append(Run(path, starts[0], of("step"), served, lateness[-1] if lateness else {}, warm))
     return tuple(runs)
 
 

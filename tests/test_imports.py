@@ -38,7 +38,7 @@ PACKAGES = {
     "tokgate.parsers": {"prometheus_client", "pydantic"},
     "tokgate.stats": {"pydantic", "numpy", "scipy"},
     "tokgate.rig": {"pydantic", "pydantic_core"},
-    "probe": {"torch", "sglang"},
+    "probe": {"torch", "sglang", "tokgate_probe"},
 }
 # Package -> the only rooms that may import it.
 ONLY_IN = {
@@ -52,6 +52,10 @@ ONLY_IN = {
 }
 # The one module by which a program of its own is pytest's guest.
 GUESTS = {"simbox/pytest_plugin.py": {"pytest"}}
+# Of SGLang the probe knows what it hooks by name, not by import; both only where it is at work: a process that is no
+# scheduler, and a Python without torch, load none of it.
+IN_FUNCTIONS_ONLY = {"probe": {"torch", "sglang"}}
+ONLY_THESE_MODULES = {"probe": {"sglang": "sglang.srt.plugins"}}
 # Programs that are sent to a host and run there by any Python.
 STANDARD_LIBRARY_ONLY = {"tokgate/server/supervisor.py"}
 OUTSIDE = ("fixtures", "perf_tests", "probe", "simbox")
@@ -64,8 +68,9 @@ def violations(root: Path) -> list[str]:
     for top in ("tokgate", *OUTSIDE):
         for file in sorted((root / top).rglob("*.py")):
             name = file.relative_to(root).as_posix()
+            inside = _inside_functions(file)
             for line, target in _imports(file, root):
-                if reason := _forbidden(name, target):
+                if reason := _forbidden(name, target) or _too_early(name, target, inside=line in inside):
                     found.append(f"{name}:{line} imports {target}: {reason}")
     return found
 
@@ -88,6 +93,25 @@ def _imports(file: Path, root: Path) -> Iterator[tuple[int, str]]:
             first = node.args[0] if node.args else None
             if called in ("import_module", "__import__") and isinstance(first, ast.Constant):
                 yield node.lineno, str(first.value)
+
+
+def _inside_functions(file: Path) -> set[int]:
+    functions = (
+        node
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return {line for f in functions for line in range(f.body[0].lineno, (f.end_lineno or f.lineno) + 1)}
+
+
+def _too_early(name: str, target: str, *, inside: bool) -> str | None:
+    room, package = name.split("/", maxsplit=1)[0], target.split(".", maxsplit=1)[0]
+    module = ONLY_THESE_MODULES.get(room, {}).get(package)
+    if module and not f"{target}.".startswith(f"{module}."):
+        return f"{room} imports {module} alone"
+    if package in IN_FUNCTIONS_ONLY.get(room, set()) and not inside:
+        return f"{package} is imported inside functions only"
+    return None
 
 
 def _room(dotted: str) -> str:
@@ -182,6 +206,9 @@ PLANTED = [
     ("perf_tests/x.py", "from tokgate.session import live"),
     ("probe/x.py", "import tokgate"),
     ("probe/x.py", "import numpy"),
+    ("probe/x.py", "import torch"),
+    ("probe/x.py", "from sglang.srt.plugins.hook_registry import HookRegistry"),
+    ("probe/x.py", "def f():\n    from sglang.srt.managers import scheduler"),
     ("simbox/deep/x.py", "from tokgate.records import Launch"),
     ("simbox/deep/x.py", "import pytest"),
     ("simbox/pytest_plugin.py", "from fixtures.settings import GATE"),
@@ -220,7 +247,10 @@ ALLOWED = [
         "perf_tests/x.py",
         "import pytest\nfrom fixtures.promises import Promises\nfrom tokgate.records import Verdict",
     ),
-    ("probe/x.py", "import torch"),
+    (
+        "probe/x.py",
+        "from tokgate_probe.y import z\ndef f():\n    import torch\n    from sglang.srt.plugins import hook_registry",
+    ),
     ("simbox/pytest_plugin.py", "import pytest\nfrom simbox import box"),
 ]
 

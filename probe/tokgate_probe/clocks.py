@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 
 class Span(Protocol):
-    """One interval, started when made."""
+    """One interval, begun when made; `began_ns` is the host's monotonic clock."""
+
+    began_ns: int
 
     def stop(self) -> None: ...
 
@@ -16,7 +18,17 @@ class Span(Protocol):
         """Whether `milliseconds` can be had without waiting."""
         ...
 
-    def milliseconds(self) -> float: ...
+    def milliseconds(self) -> float:
+        """Ask once: afterwards the span's events serve another."""
+        ...
+
+
+class Clock(Protocol):
+    name: str
+
+    def start(self) -> Span | None:
+        """Begin an interval; None: not now."""
+        ...
 
 
 class HostClock:
@@ -24,42 +36,44 @@ class HostClock:
 
     name = "host"
 
-    def usable(self) -> bool:
-        return True
-
     def start(self) -> Span:
         return _HostSpan()
 
 
 class _HostSpan:
+    __slots__ = ("_stopped_ns", "began_ns")
+
     def __init__(self) -> None:
-        self._stop = 0
-        self._start = time.perf_counter_ns()
+        self._stopped_ns = 0
+        self.began_ns = time.monotonic_ns()
 
     def stop(self) -> None:
-        self._stop = time.perf_counter_ns()
+        self._stopped_ns = time.monotonic_ns()
 
     def done(self) -> bool:
         return True
 
     def milliseconds(self) -> float:
-        return (self._stop - self._start) / 1e6
+        return (self._stopped_ns - self.began_ns) / 1e6
 
 
 class CudaClock:
-    """Two events around what the call puts into the current stream: GPU time, whatever the host does meanwhile."""
+    """Two events around what the call puts into the current stream: GPU time, whatever the host does meanwhile.
+
+    To be asked by one thread only, the one that launches: while a graph is being captured, a question that another
+    thread asks of any event makes the capture fail.
+    """
 
     name = "cuda-events"
 
-    def __init__(self, torch: Any) -> None:
-        self._cuda = torch.cuda
+    def __init__(self, cuda: Any) -> None:
+        self._cuda = cuda  # torch.cuda
         self._free: deque[Any] = deque(maxlen=4096)
 
-    def usable(self) -> bool:
-        """An event recorded while a graph is captured would belong to the graph."""
-        return not self._cuda.is_current_stream_capturing()
-
-    def start(self) -> Span:
+    def start(self) -> Span | None:
+        # An event recorded while a graph is captured would belong to the graph.
+        if self._cuda.is_current_stream_capturing():
+            return None
         return _CudaSpan(self._event(), self._event(), self._free)
 
     def _event(self) -> Any:
@@ -70,8 +84,11 @@ class CudaClock:
 
 
 class _CudaSpan:
+    __slots__ = ("_begin", "_end", "_free", "began_ns")
+
     def __init__(self, begin: Any, end: Any, free: deque[Any]) -> None:
         self._begin, self._end, self._free = begin, end, free
+        self.began_ns = time.monotonic_ns()
         begin.record()
 
     def stop(self) -> None:

@@ -4,127 +4,109 @@ from __future__ import annotations
 
 import atexit
 import os
-import pkgutil
+import sys
 import time
-from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tokgate_probe.clocks import CudaClock, HostClock
-from tokgate_probe.recorder import LIMIT_BYTES, Finished, Recorder
+from tokgate_probe.clocks import Clock, CudaClock, HostClock
+from tokgate_probe.hooks import Hooks
+from tokgate_probe.line_file import LIMIT_BYTES, LineFile
+from tokgate_probe.place import Place
+from tokgate_probe.recorder import Recorder
 from tokgate_probe.switch import Switch
-from tokgate_probe.targets import TARGETS, Target
-
-# A decode is the whole of a plain step; inside a speculative one the target worker runs on behalf of verify.
-_OUTERMOST = {"decode": "step"}
+from tokgate_probe.targets import PLAIN, SPECULATIVE, Target
 
 
-def install(folder: str) -> None:
-    """Hook the targets that are there, and write down which are not."""
-    import torch  # noqa: PLC0415 - SGLang has it loaded by now
-    from sglang.srt.plugins.hook_registry import HookRegistry, HookType  # noqa: PLC0415
+class Found(NamedTuple):
+    hooked: tuple[Target, ...]
+    missing: tuple[Target, ...]
+    broken: dict[str, str]  # path -> what went wrong when it was imported
 
-    hooked = [t for t in TARGETS if _exists(t.path)]
-    missing = [t.path for t in TARGETS if t not in hooked]
-    clock = CudaClock(torch) if torch.cuda.is_available() else HostClock()
+
+def install(folder: str, place: Place) -> None:
+    """Hook the targets that are there, and write down which are not. Raises OSError, ValueError before any hook."""
+    limit = int(os.environ.get("TOKGATE_PROBE_LIMIT_BYTES") or LIMIT_BYTES)
     switch = Switch(os.environ.get("TOKGATE_PROBE_SWITCH"))
+    clock: Clock | None = None
+    found, failed = Found((), (), {}), None
+    try:
+        from sglang.srt.plugins.hook_registry import HookRegistry, HookType  # noqa: PLC0415
+
+        clock = clock_for(place.device)
+        found = find(PLAIN if place.speculative is False else SPECULATIVE + PLAIN)
+        if not found.hooked:
+            failed = "this SGLang has none of the names looked for"
+    except Exception as error:  # noqa: BLE001 - told in the file
+        failed = f"{type(error).__name__}: {error}"
     header = {
         "probe": 1,
         "pid": os.getpid(),
+        "rank": place.ranks.get("tp"),
+        "ranks": place.ranks,
         "mark": os.environ.get("TOKGATE_MARK"),
-        "clock": clock.name,
-        "hooked": [f"{t.phase} {t.path}" for t in hooked],
-        "missing": missing,
+        "sglang": _version(),
+        "clock": clock.name if clock else HostClock.name,
+        "hooked": [f"{t.phase} {t.path}" for t in found.hooked],
+        "missing": [t.path for t in found.missing],
+        "broken": found.broken,
+        "failed": failed,
         "switch": switch.there,
         "monotonic_ns": time.monotonic_ns(),
+        "epoch_ns": time.time_ns(),
     }
-    recorder = Recorder(
-        Path(folder, f"phases-{os.getpid()}.jsonl"),
-        header,
-        limit_bytes=int(os.environ.get("TOKGATE_PROBE_LIMIT_BYTES") or LIMIT_BYTES),
-    )
-    probe = Probe(clock, switch, recorder)
-    for target in hooked:
-        HookRegistry.register(target.path, probe.around(target), HookType.AROUND)
+    recorder = Recorder(LineFile(Path(folder), os.getpid(), limit_bytes=limit), header)
     recorder.start()
     atexit.register(recorder.end)
+    if clock is not None:
+        hooks = Hooks(clock, switch, recorder)
+        for target in found.hooked:
+            HookRegistry.register(target.path, hooks.around(target.phase), HookType.AROUND)
 
 
-def _exists(path: str) -> bool:
+def clock_for(device: str | None) -> Clock:
+    """Return the clock for what --device says. Raises ValueError for one whose work no clock here can see."""
+    if device == "cpu":
+        return HostClock()
     try:
-        pkgutil.resolve_name(path)
-    except (ImportError, AttributeError):
-        return False
-    return True
+        import torch  # noqa: PLC0415 - SGLang has it loaded by now
+    except ImportError:
+        return HostClock()
+    if torch.cuda.is_available():
+        return CudaClock(torch.cuda)
+    if device is None:
+        return HostClock()
+    # It works on while the host has returned: the host's clock would measure launching only.
+    raise ValueError(f"no clock for device {device!r}: neither a CPU, nor events of torch.cuda")
 
 
-class Probe:
-    """Makes the hooks. `running` holds the phases under way: of nested calls only the outermost counts."""
-
-    def __init__(self, clock: CudaClock | HostClock, switch: Switch, recorder: Recorder) -> None:
-        self._clock = clock
-        self._switch = switch
-        self._recorder = recorder
-        self._running: set[str] = set()
-
-    def around(self, target: Target) -> Callable[..., Any]:
-        phase = target.phase
-        running = self._running
-
-        def hook(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            if phase in running or _OUTERMOST.get(phase) in running:
-                return original(*args, **kwargs)
-            try:
-                span = self._begin(phase, args)
-            except Exception:  # noqa: BLE001 - a probe never breaks its host
-                span = None
-            if span is None:
-                return original(*args, **kwargs)
-            began_ns = time.monotonic_ns()
-            running.add(phase)
-            try:
-                result = original(*args, **kwargs)
-            finally:
-                running.discard(phase)
-            try:
-                span.stop()
-                self._recorder.add(
-                    Finished(phase, span, _requests(args), _graph(result), began_ns)
-                )
-            except Exception:  # noqa: BLE001, S110 - likewise
-                pass
-            return result
-
-        return hook
-
-    def _begin(self, phase: str, args: tuple[Any, ...]) -> Any | None:
-        if not self._switch.on() or not self._clock.usable():
-            return None
-        if phase in {"step", "decode"} and not _decodes(args):
-            return None
-        return self._clock.start()
+def find(targets: tuple[Target, ...]) -> Found:
+    """Look every target up, importing its module."""
+    hooked, missing, broken = [], [], {}
+    for target in targets:
+        try:
+            attrgetter(target.name)(import_module(target.module))
+        except Exception as error:  # noqa: BLE001 - foreign code at import
+            missing.append(target)
+            if not _is_absent(target, error):
+                broken[target.path] = f"{type(error).__name__}: {error}"
+        else:
+            hooked.append(target)
+    return Found(tuple(hooked), tuple(missing), broken)
 
 
-def _decodes(args: tuple[Any, ...]) -> bool:
-    """Prefill goes through the same method; only what advances running requests is a step or a decode."""
-    for value in args:
-        mode = getattr(value, "forward_mode", None)
-        if mode is not None:
-            return bool(mode.is_decode()) and not getattr(value, "is_extend_in_batch", False)
-    return False
+def _is_absent(target: Target, error: Exception) -> bool:
+    """Say whether it is the target that does not exist, rather than something that its module wants."""
+    if isinstance(error, ModuleNotFoundError):
+        return error.name is not None and f"{target.module}.".startswith(f"{error.name}.")
+    return isinstance(error, AttributeError) and target.module in sys.modules
 
 
-def _requests(args: tuple[Any, ...]) -> int | None:
-    for value in args:
-        requests = getattr(value, "reqs", None)
-        if requests is not None:
-            return len(requests)
-    return None
-
-
-def _graph(result: Any) -> bool | None:
-    """V2 says it in a field, V1 as the last of a tuple; a draft says nothing."""
-    told = getattr(result, "can_run_cuda_graph", None)
-    if isinstance(result, tuple) and result:
-        told = result[-1]
-    return told if isinstance(told, bool) else None
+def _version() -> Any:
+    try:
+        return version("sglang")
+    except PackageNotFoundError:
+        return None

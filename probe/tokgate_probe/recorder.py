@@ -1,49 +1,54 @@
 """Keeps finished spans and writes them down, from a thread of its own.
 
-The hooked call only appends to a queue of fixed length. A disk that is slow, full or gone costs records,
-which are counted, never the server's time.
+The hooked call only appends to queues of bounded length and asks, without waiting, which of the earlier spans are
+over. A disk that is slow, full or gone costs records, which are counted, never the server's time.
 
-Lines of phases-PID.jsonl, one JSON value each:
-    {"probe": 1, "pid": …, "rank": …, "mark": …, "clock": "cuda-events" | "host", "hooked": […], "missing": […],
-     "switch": true | false, "monotonic_ns": …}                            first
-    ["verify", 5.359, 1, 1, 123456789]      phase, milliseconds, requests in the batch, ran in a CUDA graph
+Lines of phases-PID.jsonl (phases-PID-2.jsonl where that file is somebody else's), one JSON value each:
+    {"probe": 1, "pid": …, "rank": TP rank or null, "ranks": {"tp": …, "pp": …, "dp": …, "gpu": …}, "mark": …,
+     "sglang": "0.5.23" | null, "clock": "cuda-events" | "host", "hooked": ["verify PATH", …],
+     "missing": [PATH, …], "broken": {PATH: why, …}, "failed": null | "why nothing is hooked",
+     "switch": true | false, "monotonic_ns": …, "epoch_ns": …}             first; the two clocks at the same moment
+    ["verify", 5.359, 1, 1, 123456789]      phase, milliseconds, requests in the batch or null, ran in a CUDA graph
                                             (1, 0 or null: not told), host's monotonic ns at its start
-    {"dropped": 3, "why": "queue full"}     whenever the count has grown, and at the end
-    {"end": true, "written": 4711, "dropped": 3}
+    {"dropped": 3, "why": "queue full"}     the count so far, whenever it has grown
+    {"end": true, "written": 4711, "dropped": 3}                           last, of a process that ended by itself
+
+A cycle's draft, verify and draft_extend come before its step. A server that is killed leaves no end, and perhaps half
+a line. On a GPU the last spans before a pause, a cycle or two, are written when the next call comes. After a failed
+write the next line begins anew, so half a line may also stand in the middle, followed by what was dropped.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import deque
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tokgate_probe.clocks import Span
+from tokgate_probe.line_file import LineFile
 
 QUEUE = 65536  # spans; at 50 cycles a second of four phases five minutes of a disk that does not answer
 FLUSH_S = 0.2
-LIMIT_BYTES = 64 * 1024 * 1024
 
 
-class Finished(NamedTuple):
-    phase: str
-    span: Span
-    requests: int | None
-    graph: bool | None
-    began_ns: int
+# Plain tuples: they are made in the scheduler's time.
+_Open = tuple[str, Span, "int | None", "bool | None"]  # phase, span, requests, graph
+_Over = tuple[str, float, "int | None", "bool | None", int]  # a line
 
 
 class Recorder:
-    def __init__(self, path: Path, header: dict[str, Any], *, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._path = path
-        self._header = header
-        self._left = limit_bytes
-        self._queue: deque[Finished] = deque()
-        self._dropped = 0
-        self._told = 0
+    """`add` and `lose` belong to the scheduler's thread, everything else to the recorder's own."""
+
+    def __init__(self, file: LineFile, header: dict[str, Any]) -> None:
+        self._file = file
+        self._header: list[str] = [json.dumps(header)]
+        self._open: deque[_Open] = deque()  # the GPU may still be at these
+        self._ready: deque[_Over] = deque()
+        self._lost_hooking, self._lost_writing = 0, 0
         self._why = ""
+        self._told, self._told_full = 0, False
         self._written = 0
         self._ended = threading.Event()
         # Daemon: it must not keep a server from ending.
@@ -52,62 +57,67 @@ class Recorder:
     def start(self) -> None:
         self._thread.start()
 
-    def add(self, finished: Finished) -> None:
-        if len(self._queue) >= QUEUE:
-            self._lose(1, "queue full")
+    def add(self, phase: str, span: Span, requests: int | None, graph: bool | None) -> None:
+        if len(self._open) + len(self._ready) >= QUEUE:
+            self.lose("queue full")
         else:
-            self._queue.append(finished)
+            self._open.append((phase, span, requests, graph))
+        self._collect()
+
+    def lose(self, why: str) -> None:
+        self._lost_hooking += 1
+        self._why = why
 
     def end(self) -> None:
-        """Write what is finished by now. Bounded: the server may be on its way out."""
+        """Write what is over by now. Bounded: the server may be on its way out."""
+        with contextlib.suppress(Exception):  # the GPU's context may be gone already
+            self._collect()
         self._ended.set()
         self._thread.join(1.0)
 
-    def _lose(self, count: int, why: str) -> None:
-        self._dropped += count
-        self._why = why
+    def _collect(self) -> None:
+        # In order: a later span is never over before an earlier one of the same stream.
+        waiting = self._open
+        while waiting and waiting[0][1].done():
+            phase, span, requests, graph = waiting.popleft()
+            self._ready.append((phase, span.milliseconds(), requests, graph, span.began_ns))
+
+    @property
+    def _dropped(self) -> int:
+        return self._lost_hooking + self._lost_writing
 
     def _run(self) -> None:
-        try:
-            with self._path.open("w", encoding="utf-8") as file:
-                self._put(file, [json.dumps(self._header)])
-                while not self._ended.wait(FLUSH_S):
-                    self._drain(file)
-                self._drain(file)
-                last = {"end": True, "written": self._written, "dropped": self._dropped}
-                self._put(file, [json.dumps(last)])
-        except OSError as error:
-            # Nothing more can be written; the queue must not grow for nothing.
-            self._left = 0
-            self._lose(len(self._queue), repr(error))
-            self._forget()
-
-    def _forget(self) -> None:
         while not self._ended.wait(FLUSH_S):
-            self._lose(len(self._queue), self._why)
-            self._queue.clear()
+            self._flush()
+        self._flush()
+        last = {"end": True, "written": self._written, "dropped": self._dropped}
+        self._put([json.dumps(last)], last=True)
 
-    def _drain(self, file: Any) -> None:
-        lines = []
-        # In order: a later span is never done before an earlier one of the same stream.
-        while self._queue and self._queue[0].span.done():
-            one = self._queue.popleft()
-            graph = None if one.graph is None else int(one.graph)
-            took = round(one.span.milliseconds(), 4)
-            lines.append(json.dumps([one.phase, took, one.requests, graph, one.began_ns]))
-        if self._dropped > self._told:
-            lines.append(json.dumps({"dropped": self._dropped, "why": self._why}))
-            self._told = self._dropped
-        if lines:
-            self._put(file, lines)
+    def _flush(self) -> None:
+        if self._header and self._put(self._header):
+            self._header = []
+        lines = [_line(*self._ready.popleft()) for _ in range(len(self._ready))]
+        if lines and not self._header and self._put(lines):
+            self._written += len(lines)
+        else:
+            self._lost_writing += len(lines)
+        # Of a file at its limit this is told once, and again at the end: it has kept room for that.
+        dropped = self._dropped
+        if dropped > self._told and not self._told_full and not self._header:
+            told = self._put([json.dumps({"dropped": dropped, "why": self._why})], last=True)
+            self._told = dropped if told else self._told
+            self._told_full = told and self._file.full
 
-    def _put(self, file: Any, lines: list[str]) -> None:
-        text = "\n".join(lines) + "\n"
-        if len(text) > self._left:
-            self._lose(len(lines), "file at its limit")
-            self._left = min(self._left, 0)
-            return
-        file.write(text)
-        file.flush()
-        self._left -= len(text)
-        self._written += len(lines)
+    def _put(self, lines: list[str], *, last: bool = False) -> bool:
+        try:
+            self._file.write("".join(line + "\n" for line in lines), last=last)
+        except OSError as error:
+            self._why = error.strerror or str(error)
+            return False
+        return True
+
+
+def _line(phase: str, took_ms: float, requests: int | None, graph: bool | None, began_ns: int) -> str:
+    batch = "null" if requests is None else requests
+    in_graph = "null" if graph is None else int(graph)
+    return f'["{phase}", {took_ms:.4f}, {batch}, {in_graph}, {began_ns}]'

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import mmap
-from pathlib import Path
+import os
 
-_OFF = ord("0")
+_OFF = b"0"
 
 
 class Switch:
-    """On unless the file says "0". Mapped once: a look costs no system call, so it may be looked at on every call.
+    """On unless the file says "0". The gate has to write into the file, not replace it.
 
-    The gate has to write into the file, not replace it.
+    Read, not mapped: to look at a mapped file that somebody is just truncating ends the process with SIGBUS.
     """
 
     def __init__(self, path: str | None) -> None:
-        self._byte: mmap.mmap | None = None
+        self._file: int | None = None
         if path:
             try:
-                with Path(path).open("r+b") as file:
-                    self._byte = mmap.mmap(file.fileno(), 1)
-            except (OSError, ValueError):
-                self._byte = None  # no such file, or empty
+                self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                self._file = None  # the header says that there is none
 
     @property
     def there(self) -> bool:
-        return self._byte is not None
+        return self._file is not None
 
     def on(self) -> bool:
-        return self._byte is None or self._byte[0] != _OFF
+        if self._file is None:
+            return True
+        try:
+            return os.pread(self._file, 1, 0) != _OFF
+        except OSError:
+            return True

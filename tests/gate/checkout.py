@@ -56,6 +56,9 @@ STANDIN_PACE = "{root}/pace"
 [server.nccl]
 NCCL_PROTO = "LL"
 
+[instruments]
+skip = "a stand-in has no phases"
+
 {arms}
 
 [prompt_sets.short]

@@ -21,6 +21,7 @@ from tokgate.parsers.batch_lines import read_batch_lines
 from tokgate.parsers.cgroup import read_cgroup
 from tokgate.parsers.crashes import find_cause
 from tokgate.parsers.decode_summary import group_by_load, summarise_decode
+from tokgate.parsers.device_timer import read_device_timer
 from tokgate.parsers.environ import read_environ
 from tokgate.parsers.foreign_json import load_json
 from tokgate.parsers.generation_stream import (
@@ -41,6 +42,8 @@ from tokgate.parsers.nvidia_smi_pmon import read_pmon
 from tokgate.parsers.nvidia_smi_table import read_smi_table
 from tokgate.parsers.nvidia_smi_topology import read_topology
 from tokgate.parsers.overwritten import read_overwritten
+from tokgate.parsers.phase_trace import read_phase_trace
+from tokgate.parsers.probe_file import read_probe_file
 from tokgate.parsers.process_table import read_process_table, read_stat
 from tokgate.parsers.prometheus import read_metrics
 from tokgate.parsers.sse import SseStream, split_events
@@ -84,6 +87,11 @@ def decode_lines(text: str) -> Any:
 
 SMI = "index, name, memory.used [MiB], pid, used_gpu_memory [MiB]\n0, H200, 12 MiB, 77, 5 MiB\n"
 STAT = "77 (sglang::sched (1)) S 1 77 77 " + "0 " * 16 + "4711"
+
+PROBE = (
+    '{"probe": 1, "pid": 7, "mark": "m", "clock": "host", "hooked": ["verify a.b"], "missing": []}\n'
+    '["verify", 5.359, 1, 1, 123456789]\n{"end": true, "written": 1, "dropped": 0}\n'
+)
 
 READERS = {
     "batch lines": Reader(
@@ -152,6 +160,19 @@ READERS = {
     ),
     "overwritten": Reader(lambda text: read_overwritten(text, {}), "0.5.9", "no version"),
     "metric names": Reader(golden_families, "0.5.9"),
+    "device timer": Reader(
+        lambda text: read_device_timer(read_metrics(""), read_metrics(text), concurrency=1),
+        "prometheus/*.prom",
+        "sglang:num_running_reqs{model 1\n",
+    ),
+    "probe file": Reader(
+        lambda text: read_probe_file([raw(text)], name="phases-7.jsonl"), PROBE, f"{PROBE}what is this\n"
+    ),
+    "phase trace": Reader(
+        lambda text: read_phase_trace([raw(text)], file="trace.json", concurrency=1),
+        '{"traceEvents": [{"cat": "gpu_user_annotation", "name": "draft", "ts": 1, "dur": 1}]}',
+        '{"traceEvents": [3',
+    ),
     "torch trace": Reader(
         lambda text: read_torch_trace([raw(text)]), '{"traceEvents": [{"ph": "X", "name": "k", "dur": 1}]}'
     ),

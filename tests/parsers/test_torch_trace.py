@@ -23,9 +23,10 @@ def test_kernels_are_counted_timed_and_placed() -> None:
     assert (reading.rank, reading.steps, reading.complete, reading.unread) == (3, 3, True, ())
 
 
-def test_a_verify_of_drafts_is_a_step_that_decodes_and_a_prefill_is_none() -> None:
+@pytest.mark.parametrize("kind", ["TARGET_VERIFY", "VERIFY"], ids=["0.5.16", "0.5.23"])
+def test_a_verify_of_drafts_is_a_step_that_decodes_and_a_prefill_is_none(kind: str) -> None:
     events = [
-        step(0.0, kind="TARGET_VERIFY"),
+        step(0.0, kind=kind),
         kernel("a", 1.0),
         step(500.0, kind="EXTEND"),
         kernel("a", 501.0),

@@ -7,27 +7,20 @@ at every call from the file that PLANT_FILE names, so one server can be tried wi
     (missing or empty)      nothing
     wrong-position          every drafted token is verified one position too far to the right
     wrong-kv-slot           an accepted draft's key and value are found in the slot of the rejected draft behind it
-    slow draft 0.2          the phase (draft, verify, draft_extend) takes a fifth longer
 
 A last word `once` plants it a single time per change of the file. Each planted fault appends a line to PLANT_FILE.log,
-so that a test can tell "not caught" from "not planted".
+so that a test can tell "not caught" from "not planted". Without PLANT_FILE it does nothing.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WORKER = "sglang.srt.speculative.eagle_worker_v2"
-PHASES = {
-    "draft": f"{WORKER}.EagleDraftWorker.draft",
-    "verify": f"{WORKER}.EAGLEWorkerV2.verify",
-    "draft_extend": f"{WORKER}.EagleDraftWorker._draft_extend_for_decode",
-}
+VERIFY = "sglang.srt.speculative.eagle_worker_v2.EAGLEWorkerV2.verify"
 
 
 @dataclass(frozen=True)
@@ -35,8 +28,6 @@ class Order:
     """One line of PLANT_FILE."""
 
     fault: str = ""
-    phase: str = ""
-    share: float = 0.0
     once: bool = False
 
 
@@ -49,8 +40,6 @@ def read_order(text: str) -> Order:
             return Order()
         case ["wrong-position" | "wrong-kv-slot" as fault]:
             return Order(fault=fault, once=once)
-        case ["slow", ("draft" | "verify" | "draft_extend") as phase, share]:
-            return Order(fault="slow", phase=phase, share=float(share), once=once)
     raise ValueError(f"no such fault: {text!r}")
 
 
@@ -80,19 +69,6 @@ class Orders:
             log.write(what + "\n")
 
 
-def slow_down(orders: Orders, phase: str, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    order = orders.now()
-    start = time.perf_counter()
-    result = original(*args, **kwargs)
-    if order.fault == "slow" and order.phase == phase:
-        # Busy, as a slower kernel launch would be. On a CPU the phase has really ended here.
-        until = time.perf_counter() + (time.perf_counter() - start) * order.share
-        while time.perf_counter() < until:
-            pass
-        orders.carried_out(f"slow {phase}")
-    return result
-
-
 def verify(
     orders: Orders, original: Callable[..., Any], worker: Any, batch: Any, *args: Any, **kwargs: Any
 ) -> Any:
@@ -104,7 +80,7 @@ def verify(
         orders.carried_out(f"wrong-position {tree.tolist()}")
     lengths = batch.seq_lens.tolist()
     rows = batch.req_pool_indices.tolist()
-    result = slow_down(orders, "verify", original, worker, batch, *args, **kwargs)
+    result = original(worker, batch, *args, **kwargs)
     if order.fault == "wrong-kv-slot":
         table = worker.req_to_token_pool.req_to_token
         for row, length, committed in zip(rows, lengths, result.accept_lens.tolist(), strict=True):
@@ -119,17 +95,13 @@ def verify(
 
 def register() -> None:
     """Entry point, called by SGLang in each of its processes."""
+    if "PLANT_FILE" not in os.environ:
+        return
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
     orders = Orders(Path(os.environ["PLANT_FILE"]))
-
-    def phase_hook(phase: str) -> Callable[..., Any]:
-        return lambda original, *args, **kwargs: slow_down(orders, phase, original, *args, **kwargs)
-
-    for phase in ("draft", "draft_extend"):
-        HookRegistry.register(PHASES[phase], phase_hook(phase), HookType.AROUND)
     HookRegistry.register(
-        PHASES["verify"],
+        VERIFY,
         lambda original, *args, **kwargs: verify(orders, original, *args, **kwargs),
         HookType.AROUND,
     )

@@ -28,6 +28,7 @@ CHANGED = [
     (('metric = "decode_tok_s"', 'metric = "accept_length"\narm = "baseline"'), 'budgets[0].arm: found "baseline" for accept_length; wanted an eagle3 arm'),
     (("at_least = 10.0", "at_least = 10.0\nat_most = 5.0"), "budgets[0].at_least: found 10.0; wanted at most at_most = 5.0"),
     (('name = "single"', 'name = "lossless"'), 'workloads[0 "lossless"].name: found "lossless"; wanted another name'),
+    (('metric = "decode_tok_s"', 'metric = "verify_ms"\narm = "baseline"'), 'budgets[0].arm: found "baseline" for verify_ms; wanted an eagle3 arm'),
     # settings
     (('OMP_NUM_THREADS = "1"', 'NCCL_PROTO = "Simple"'), 'server.environment.NCCL_PROTO: found "Simple", and "LL" in server.nccl; wanted it in one of the two only'),
     (('OMP_NUM_THREADS = "1"', 'TOKGATE_MARK = "x"'), "server.environment.TOKGATE_MARK: found"),
@@ -69,6 +70,7 @@ ADDED = [
     ('\n[host]\npath = ["opt/bin"]\n', 'host.path[0]: found "opt/bin"; wanted one absolute folder each'),
     (TWIN.format(arm="*", workload="singel"), 'twins[0].workload: found "singel"; wanted a workload or * of this rig, nearest known name: "single"'),
     (TWIN.format(arm="baseline", workload="*"), 'twins[0].arm: found "baseline"; wanted an eagle3 arm or *'),
+    ('[instruments]\nskip = "no time"\n[[budgets]]\nmetric = "verify_ms"\nat_most = 5.0\n', 'budgets[1].metric: found "verify_ms" with instruments.skip = "no time"; wanted no skip, or no such budget'),
     ("[floors.decode]\nrelative = 0.1\n", 'floors.decode: found "decode"; wanted a metric of this rig'),
 ]  # fmt: skip
 

@@ -5,6 +5,7 @@ from tokgate.rig.models import Rig
 from tokgate.session.plan import (
     batches_of,
     describe,
+    instrumented_launches,
     off_launch,
     plan_launches,
     proof_launch,
@@ -97,7 +98,7 @@ def test_neither_is_among_the_launches_that_are_judged_as_the_arm() -> None:
 def test_a_rig_that_has_no_nccl_plans_what_it_always_did() -> None:
     for rig in (small_rig(), nccl_rig(gpus=0), nccl_rig(gpus=1), nccl_rig(block={})):
         assert (proof_launch(rig), off_launch(rig)) == (None, None)
-        assert len(describe(rig)) == 2
+        assert not [line for line in describe(rig) if "NCCL" in line]
 
 
 def test_a_proof_start_is_left_out_for_a_reason_that_is_printed() -> None:
@@ -125,3 +126,37 @@ def test_only_the_launch_without_the_block_runs_by_another_rig() -> None:
     assert rig.server.nccl == {"NCCL_PROTO": "LL"}
     for launch in (proof, *plan_launches(rig)):
         assert rig_for(rig, launch) == rig
+
+
+def instrumented_rig(**instruments: object) -> Rig:
+    return Rig.model_validate(small_rig().model_dump(mode="json") | {"instruments": instruments})
+
+
+def test_each_arm_that_speculates_carries_instruments_once_behind_all_that_is_timed() -> None:
+    assert [(x.id, x.arm, x.role) for x in instrumented_launches(small_rig())] == [
+        ("05-eagle3-2step-phases", "eagle3-2step", "instrumented"),
+        ("06-eagle3-pinned-phases", "eagle3-pinned", "instrumented"),
+    ]
+    with_nccl = nccl_rig()
+    off = off_launch(with_nccl)
+    assert off is not None
+    assert min(x.id for x in instrumented_launches(with_nccl)) > off.id
+
+
+def test_no_number_of_theirs_is_one_of_the_arm() -> None:
+    assert not [x for x in instrumented_launches(small_rig()) if x.stands_for_arm]
+    assert not set(instrumented_launches(small_rig())) & set(plan_launches(small_rig()))
+
+
+def test_they_take_the_timed_workloads_as_often_as_the_rig_allows() -> None:
+    launch = instrumented_launches(small_rig())[0]
+    assert workloads_of(small_rig(), launch) == small_rig().workloads
+    few = rig_for(instrumented_rig(repeats=3), launch)
+    assert [w.repeats for w in workloads_of(few, launch)] == [3, 2]
+    assert "05-eagle3-2step-phases, 06-eagle3-pinned-phases last" in "\n".join(describe(small_rig()))
+
+
+def test_they_are_left_out_for_a_reason_that_is_printed() -> None:
+    rig = instrumented_rig(skip="500 GB of weights")
+    assert instrumented_launches(rig) == ()
+    assert "since 500 GB of weights: nothing is promised on phases" in "\n".join(describe(rig))

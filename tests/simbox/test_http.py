@@ -130,8 +130,9 @@ def test_a_profile_holds_the_steps_and_their_all_reduces(server: Serving, tmp_pa
     assert trace["simulated"]
     events = [(e["cat"], e["name"]) for e in trace["traceEvents"]]
     marks = [name for kind, name in events if kind == "gpu_user_annotation"]
-    assert marks[0] == "step[EXTEND bs=1]"
-    assert marks[1:] == ["draft", "step[TARGET_VERIFY bs=1]", "draft_extend"] * 2
+    assert marks[:2] == ["scheduler.run_batch", "step[EXTEND bs=1 toks=3]"]
+    cycle = ["scheduler.run_batch", "draft", "step[TARGET_VERIFY bs=1]", "draft_extend"]
+    assert marks[2:] == cycle * 2
     assert events.count(("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL")) == 3 * 122
     # It has stopped by itself.
     assert server.ask("POST", "/stop_profile")[0] == 500

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from simbox.allreduce import COSTS, understand
@@ -71,3 +73,35 @@ def test_prefill_grows_with_its_tokens() -> None:
     short, long = (prefill_step(Knobs(), rates(TUNED), n).ms for n in (1, 1001))
     assert short == 35.0
     assert long == pytest.approx(95.0)
+
+
+def test_each_phase_has_a_factor_of_its_own() -> None:
+    healthy = speculative_step(Knobs(), TWO_STEPS, rates(TUNED), 1).phases
+    for phase in ("draft", "verify", "draft_extend", "host"):
+        factor: Any = {f"{phase}_factor": 1.05}
+        planted = speculative_step(Knobs(**factor), TWO_STEPS, rates(TUNED), 1).phases
+        assert planted == pytest.approx(healthy | {phase: healthy[phase] * 1.05}), phase
+    two = speculative_step(Knobs(draft_factor=2.0, verify_factor=1.1), NO_GRAPH, rates(TUNED), 4).phases
+    before = speculative_step(Knobs(), NO_GRAPH, rates(TUNED), 4).phases
+    assert two == pytest.approx(before | {"draft": before["draft"] * 2.0, "verify": before["verify"] * 1.1})
+    plain = decode_step(Knobs(), PLAIN, rates(TUNED), 1).phases
+    slower = decode_step(Knobs(decode_factor=1.05), PLAIN, rates(TUNED), 1).phases
+    assert slower == pytest.approx(plain | {"decode": plain["decode"] * 1.05})
+
+
+def test_ranks_wait_in_verify_for_the_one_that_drafts_longer() -> None:
+    one_slow = Rates(kernels=1.0, ranks=[(1.25, 0.0), (1.0, 0.0)], mode=1.0)
+    slow, fast = (speculative_step(Knobs(), TWO_STEPS, one_slow, 1, rank) for rank in (0, 1))
+    assert slow.phases["draft"] == pytest.approx(1.25 * fast.phases["draft"])
+    assert fast.phases["verify"] - slow.phases["verify"] == pytest.approx(0.25 * (0.25 + 0.29))
+    assert slow.ms == pytest.approx(fast.ms)
+    assert slow.kernels["verify"].compute == pytest.approx(1.25 * fast.kernels["verify"].compute)
+    assert slow.kernels["verify"].all_reduce < fast.kernels["verify"].all_reduce
+
+
+@pytest.mark.parametrize(("shape", "idle_ms"), [(TWO_STEPS, 0.0), (NO_GRAPH, 10.65)])
+def test_kernels_fill_a_verify_but_for_what_launching_them_adds(shape: Shape, idle_ms: float) -> None:
+    step = speculative_step(Knobs(), shape, rates(TUNED), 1)
+    kernels = step.kernels["verify"]
+    assert step.phases["verify"] - kernels.compute - kernels.all_reduce == pytest.approx(idle_ms)
+    assert kernels.all_reduce == pytest.approx(122 * 22.0 * 1.2 / 1000)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.verdicts import phase_evidence
 from tests.verdicts.evidence import controls, eagle3, make_fingerprint, make_launch, make_rig, series
 from tokgate.records import (
     EnvironmentTruth,
@@ -20,6 +21,7 @@ from tokgate.records import (
     VariableState,
     Verdict,
 )
+from tokgate.records.phases import Phase
 from tokgate.verdicts.baseline_file import Absence
 from tokgate.verdicts.checks.acceptance_length import acceptance_length
 from tokgate.verdicts.checks.cache_state import cache_state
@@ -28,13 +30,17 @@ from tokgate.verdicts.checks.client_headroom import client_headroom
 from tokgate.verdicts.checks.cycle_time import cycle_time
 from tokgate.verdicts.checks.decode_throughput import decode_throughput
 from tokgate.verdicts.checks.environment_truth import environment_truth
+from tokgate.verdicts.checks.graph_share import graph_share
 from tokgate.verdicts.checks.lossless import lossless
 from tokgate.verdicts.checks.nccl_truth import nccl_truth
 from tokgate.verdicts.checks.nccl_tuning import nccl_side, nccl_tuning
+from tokgate.verdicts.checks.phases_agree import phases_agree
 from tokgate.verdicts.checks.speculation_beats_its_twin import speculation_beats_its_twin
 from tokgate.verdicts.checks.steadiness import drift, steadiness
 from tokgate.verdicts.checks.stored_baseline import stored_baseline
 from tokgate.verdicts.checks.time_to_first_token import time_to_first_token
+from tokgate.verdicts.checks.verify_latency import verify_latency
+from tokgate.verdicts.checks.verify_share import verify_share
 
 RIG = make_rig()
 ABSENT = Absence(path="baselines/small/x.json", identity={})
@@ -54,6 +60,11 @@ CHECKS: dict[str, Check] = {
     "nccl_side": lambda e: nccl_side(RIG, e, "single"),
     "nccl_tuning, with": lambda e: nccl_tuning(RIG, e, without_block(), "single"),
     "nccl_tuning, without": lambda e: nccl_tuning(RIG, controls()[0], e, "single"),
+    "verify_latency": lambda e: verify_latency(RIG, e, "single"),
+    "verify_share": lambda e: verify_share(RIG, e, "single"),
+    "phases_agree": lambda e: phases_agree(RIG, e, "single"),
+    "graph_share, arm": lambda e: graph_share(RIG, e, controls()[0], "single"),
+    "graph_share, control": lambda e: graph_share(RIG, carrying(), e, "single"),
     "steadiness": lambda e: steadiness(RIG, e, "single"),
     "drift, first": lambda e: drift(RIG, (e, controls()[1]), "single"),
     "drift, second": lambda e: drift(RIG, (controls()[0], e), "single"),
@@ -66,6 +77,14 @@ CHECKS: dict[str, Check] = {
 def talking(name: str, arm: str) -> LaunchEvidence:
     generations = series((50.0, 50.0), launch=name, workload="lossless", tokens=8)
     return make_launch(generations, id=name, arm=arm)
+
+
+def carrying() -> LaunchEvidence:
+    """An arm with its instruments, which told everything."""
+    step = phase_evidence.phase(Phase.STEP, (6.0,) * 6)
+    return phase_evidence.carrying(
+        phase_evidence.table(phase_evidence.phase(), step, agreements=(phase_evidence.agreement(),))
+    )
 
 
 def without_block() -> LaunchEvidence:
@@ -89,7 +108,9 @@ def speaking_too(evidence: LaunchEvidence) -> LaunchEvidence:
 def healthy(check: str) -> LaunchEvidence:
     if check == "nccl_tuning, without":
         return speaking_too(without_block())
-    is_control = check in {"twin, control", "lossless, control", "drift, first"}
+    if check.startswith(("verify_", "phases_")) or check == "graph_share, arm":
+        return speaking_too(carrying())
+    is_control = check in {"twin, control", "lossless, control", "drift, first", "graph_share, control"}
     if is_control or check in {"twin, second control", "drift, second"}:
         return speaking_too(controls()[0 if is_control else 1])
     return speaking_too(eagle3())
@@ -208,6 +229,10 @@ UNKNOWN_WORKLOAD: dict[str, Check] = {
     "twin": lambda e: speculation_beats_its_twin(RIG, e, controls(), "other"),
     "nccl_side": lambda e: nccl_side(RIG, e, "other"),
     "nccl_tuning": lambda e: nccl_tuning(RIG, e, without_block(), "other"),
+    "verify_latency": lambda e: verify_latency(RIG, e, "other"),
+    "verify_share": lambda e: verify_share(RIG, e, "other"),
+    "phases_agree": lambda e: phases_agree(RIG, e, "other"),
+    "graph_share": lambda e: graph_share(RIG, e, controls()[0], "other"),
     "steadiness": lambda e: steadiness(RIG, e, "other"),
     "drift": lambda _: drift(RIG, controls(), "other"),
     "cache_state": lambda e: cache_state(RIG, e, "other"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from tokgate.records.nccl import RankProfile
+from tokgate.records.nccl import KernelUse, RankProfile
 
 from .torch_trace import TraceReading
 
@@ -17,20 +18,25 @@ _INSTEAD = re.compile(
     r"cross_device_reduce|(?:one|two)_?shot|multimem|all_?reduce_?fusion|lamport|mscclpp|quick_?reduce|symm_?mem|ncclSym",
     re.IGNORECASE,
 )
-_SHOWN = 20
+SHOWN = 20
 
 
 def rank_profile(reading: TraceReading, *, rank: int, file: str) -> RankProfile:
     """Return what a rank's trace says about NCCL; `rank` counts where the trace does not name its own."""
-    instead = tuple(k for k in reading.kernels if _INSTEAD.search(k.name))
-    nccl = tuple(k for k in reading.kernels if _NCCL.search(k.name) and k not in instead)
+    nccl, instead = reducing(reading.kernels)
     return RankProfile(
         rank=rank if reading.rank is None else reading.rank,
         file=file,
         steps=reading.steps,
-        nccl=nccl[:_SHOWN],
-        instead=instead[:_SHOWN],
+        nccl=nccl[:SHOWN],
+        instead=instead[:SHOWN],
         kernels=sum(k.calls for k in reading.kernels),
         complete=reading.complete,
         unread=reading.unread,
     )
+
+
+def reducing(kernels: Sequence[KernelUse]) -> tuple[tuple[KernelUse, ...], tuple[KernelUse, ...]]:
+    """Return NCCL's kernels, and those that reduce between GPUs in their place."""
+    instead = tuple(k for k in kernels if _INSTEAD.search(k.name))
+    return tuple(k for k in kernels if _NCCL.search(k.name) and k not in instead), instead

@@ -22,7 +22,7 @@ MAX_NAMES = 20_000
 MAX_UNREAD = 20
 MOST_US = 1e12  # eleven days: no kernel takes longer, and sums of such stay numbers
 # What SGLang >= 0.5.16 marks on the GPU's own line of time: a plain decode step, a verify of drafts.
-_STEP = re.compile(r"step\[(?:DECODE|TARGET_VERIFY)\b")
+_STEP = re.compile(r"step\[(?:DECODE|(?:TARGET_)?VERIFY)\b")
 
 
 class TraceReading(Record):

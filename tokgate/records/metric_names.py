@@ -11,7 +11,13 @@ METRIC_NAMES = (
     "accept_length",
     "total_tok_s",
     "e2e_ms",
+    "verify_ms",
+    "verify_p95_ms",
+    "verify_share",
 )
 
+# Told by the instruments of a launch of its own, never by a timed one.
+PHASE_METRIC_NAMES = ("verify_ms", "verify_p95_ms", "verify_share")
+
 # Exist only where a draft model runs: the plain server makes no verify calls.
-SPECULATION_METRIC_NAMES = ("cycle_ms", "accept_length")
+SPECULATION_METRIC_NAMES = ("cycle_ms", "accept_length", *PHASE_METRIC_NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .generation import Generation
 from .host import CleanSlate, Fingerprint
 from .nccl import NcclProof
+from .phases import PhaseTable
 from .record import Record
 from .sample import Sample
 from .server import EnvironmentTruth, Launch, Liveness, ServerRun, StartFailure, StopRecord
@@ -50,6 +51,7 @@ class LaunchEvidence(Record):
     client: dict[str, ClientLoad] = {}  # per workload
     telemetry: Telemetry | None = None  # None: nobody watched
     windows: tuple[Window, ...] = ()  # computed from generations and telemetry.jsonl, in the order of time
+    phases: PhaseTable | None = None  # None: nobody looked; computed, like `windows`
     liveness: Liveness | None = None  # None: the launch has not been finished
     stop: StopRecord | None = None
     faults: tuple[str, ...] = ()  # bench faults met while measuring, in words

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from .host import ProcessSeen
 from .record import Record, Unread
 
-# The last two are never timed against a stored baseline: a start under NCCL's debug lines, and the control arm
-# without the rig's NCCL block.
-Role = Literal["control", "arm", "control-again", "nccl-proof", "nccl-off"]
+# The last three are never timed against a stored baseline: a start under NCCL's debug lines, the control arm
+# without the rig's NCCL block, and an arm that carries the instruments of its phases.
+Role = Literal["control", "arm", "control-again", "nccl-proof", "nccl-off", "instrumented"]
 
 
 class Launch(Record):

@@ -42,6 +42,7 @@ def _row(series: Sequence[Series], launch: str, workload: str) -> ArmRow:
     first = next(iter(mine.values()))
     decode, accept = _median(mine.get(DECODE)), _median(mine.get(ACCEPT))
     control = _control(series, workload)
+    timed = first.role != "instrumented"
     speculative = first.role == "arm" and accept is not None
     return ArmRow(
         launch=launch,
@@ -52,7 +53,8 @@ def _row(series: Sequence[Series], launch: str, workload: str) -> ArmRow:
         decode_tok_s=decode,
         cycle_ms=_median(mine.get(CYCLE)),
         accept_length=accept,
-        speed_up=decode / control if decode is not None and control else None,
+        # An arm that carries instruments is never counted for throughput.
+        speed_up=decode / control if decode is not None and control and timed else None,
         break_even_cycle_ms=accept / control * 1e3 if speculative and accept and control else None,
     )
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tokgate.records import RunEvidence
 
-from . import figures, simulated
+from . import figures, phases, simulated
 from .chart import charts
 from .environment_matrix import LEGEND, matrix_of
 from .nccl_matrix import LEGEND as NCCL_LEGEND
@@ -69,6 +69,10 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
         "nccl": five_states(file.nccl) if file.nccl is not None else None,
         "nccl_stages": STAGES,
         "nccl_legend": NCCL_LEGEND,
+        "phase_columns": phases.COLUMNS,
+        "phase_rows": [phases.cells(row) for row in phases.phase_rows(file.phases)],
+        "phases_unknown": phases.unknown_of(file.phases),
+        "phases_disputed": phases.disputed(file.phases),
         "strips": strips(evidence.launches),
         "folder": folder,
         "files": raw_files(folder),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tokgate.records import Outcome
 
-from . import figures, simulated
+from . import figures, phases, simulated
 from .arms import ArmRow
 from .nccl_matrix import STAGES, StageCell, five_states
 from .telemetry import line_of
@@ -46,6 +46,7 @@ def render(file: VerdictFile, folder: str) -> str:
     for section in (
         _verdict_table(file),
         _arm_table(file),
+        _phases(file),
         _reasons(file),
         _nccl(file),
         _telemetry(file),
@@ -112,6 +113,25 @@ def _arm_cells(arm: ArmRow) -> Iterable[str]:
     yield figures.optional(arm.accept_length, "accept_length")
     yield figures.NONE if arm.speed_up is None else f"{arm.speed_up:.3f}"
     yield str(arm.n)
+
+
+def _phases(file: VerdictFile) -> list[str]:
+    rows, unknown = phases.phase_rows(file.phases), phases.unknown_of(file.phases)
+    if not rows and not unknown:
+        return []
+    lines = ["", "## Phases of a cycle", ""]
+    if rows:
+        left = "---|" * 4 + "--:|" * (len(phases.COLUMNS) - 4)
+        lines += [f"| {' | '.join(phases.COLUMNS)} |", f"|{left}"]
+        lines += [_row(text(cell) for cell in phases.cells(row)) for row in rows]
+    notes = [
+        f"- **not agreed** {text(launch)}: {text(words, 400)}"
+        for launch, words in phases.disputed(file.phases)
+    ]
+    notes += [
+        f"- not told {text(launch)}, {text(source)}: {text(why, 400)}" for launch, source, why in unknown
+    ]
+    return [*lines, *([""] if rows and notes else []), *notes]
 
 
 def _reasons(file: VerdictFile) -> list[str]:

@@ -28,6 +28,7 @@ from tokgate.records import (
     Verdict,
 )
 from tokgate.records.nccl import NcclTruth
+from tokgate.records.phases import PhaseTable
 from tokgate.rig.models import Rig
 from tokgate.verdicts.identity import bounded_version
 
@@ -35,6 +36,7 @@ from .arms import ArmRow, arm_rows
 from .conclusion import SessionEnd, SessionOutcome, conclude
 from .leading import worst_first
 from .nccl_matrix import truth_of_run
+from .phases import tables_of
 from .series import Series, series_of
 from .telemetry import WatchedLaunch, watched_launches
 
@@ -99,6 +101,10 @@ class VerdictFile(Record):
     nccl: NcclTruth | None = Field(
         None, description="the NCCL block in five states; null without a block, or on fewer than two GPUs"
     )
+    phases: tuple[PhaseTable, ...] = Field(
+        (),
+        description="where the time of a cycle goes, per launch and source; nobody looked where a launch is missing",
+    )
     slates: tuple[CleanSlate, ...] = Field(description="before, between and after the launches")
     telemetry: tuple[WatchedLaunch, ...] = Field((), description="what the machine did while it was measured")
     fingerprint: Fingerprint | None
@@ -132,6 +138,7 @@ def build(
             if launch.environment is not None
         ),
         nccl=truth_of_run(rig, evidence),
+        phases=tables_of(evidence),
         slates=tuple(s for s in slates if s is not None),
         telemetry=watched_launches(evidence),
         fingerprint=evidence.fingerprint,

@@ -92,6 +92,17 @@ class NcclProofSpec(Record):
     )
 
 
+class InstrumentsSpec(Record):
+    """The launches, one an eagle3 arm, that carry the probe and the device timer; never counted for throughput."""
+
+    skip: str | None = Field(
+        None, min_length=1, description="why there are none: no promise on phases is then made"
+    )
+    repeats: PositiveInt | None = Field(
+        None, description="at most this many repeats of each workload; an interval needs 6"
+    )
+
+
 class ArmSpec(Record):
     """One server configuration under measurement."""
 
@@ -224,6 +235,7 @@ class Rig(Record):
     gpus: GpuSpec
     server: ServerSpec
     nccl_proof: NcclProofSpec = NcclProofSpec()
+    instruments: InstrumentsSpec = InstrumentsSpec()
     arms: tuple[ArmSpec, ...] = Field(min_length=1)
     prompt_sets: dict[Name, PromptSet] = Field(min_length=1)
     workloads: tuple[WorkloadSpec, ...] = Field(min_length=1)

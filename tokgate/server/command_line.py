@@ -41,6 +41,13 @@ class Extra(NamedTuple):
     reason: str
 
 
+class Equipment(NamedTuple):
+    """What one launch carries: folders in front of its PYTHONPATH, and variables."""
+
+    python_path: tuple[str, ...] = ()
+    variables: tuple[Extra, ...] = ()
+
+
 class LaunchLine(NamedTuple):
     line: CommandLine  # safe to show and to store
     secret: str  # the text for `sh -c`, with the real API key

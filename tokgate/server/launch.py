@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from tokgate.records.redactor import Redactor
 from tokgate.rig.models import ArmSpec, Rig
 
 from . import host_probe, supervisor
-from .command_line import LOOPBACK, Extra, launch_line
+from .command_line import LOOPBACK, Equipment, Extra, launch_line
 from .link import Event, FolderComeback, Link
 from .readiness import GaveUp, HttpProbe, Ready, wait_until_ready
 from .running import LOG_NAME, Held, RunningServer, supervisor_argv
@@ -49,8 +50,11 @@ def start(
     redactor: Redactor,
     folder: Path,
     extra: tuple[Extra, ...] = (),
+    equip: Callable[[str], Equipment] | None = None,
 ) -> RunningServer:
     """Start the launch's arm on `host` and return once it has generated tokens.
+
+    `equip` is given the launch's folder on the host, before the start, and returns what the launch carries.
 
     The machine has been found clean before. `mark` must be new. On failure everything is stopped again, the
     log lies in `folder`, and StartFault.failure says which known cause it was. HostFault: the host itself
@@ -68,6 +72,7 @@ def start(
         folder=folder,
         there=there,
         extra=extra,
+        equip=equip,
     ).run()
 
 
@@ -81,6 +86,7 @@ class _Start:
     folder: Path  # here
     there: str  # on the host
     extra: tuple[Extra, ...] = ()
+    equip: Callable[[str], Equipment] | None = None
 
     @property
     def arm(self) -> ArmSpec:
@@ -89,6 +95,8 @@ class _Start:
     def run(self) -> RunningServer:
         found = self._ask_host()
         api_key = self._api_key()
+        self._lay_out()
+        equipment = self.equip(self.there) if self.equip is not None else Equipment()
         launched = launch_line(
             self.rig,
             self.arm,
@@ -97,9 +105,9 @@ class _Start:
             mark=self.mark,
             log=f"{self.there}/{LOG_NAME}",
             pass_environment=found["environment"],
-            extra=self.extra,
+            extra_python_path=equipment.python_path,
+            extra=(*self.extra, *equipment.variables),
         )
-        self._lay_out()
         held = self._hold(launched.secret, launched.environment)
         with contextlib.ExitStack() as cleanup:
             # Whatever happens from here on, Ctrl-C included: nothing of it stays.

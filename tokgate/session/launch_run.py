@@ -19,6 +19,7 @@ from tokgate.rig.ranks import rank_count
 from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
 from tokgate.server.running import LOG_NAME
 
+from .instruments import Instruments, TimerScrapes
 from .measure import Measurement, Rounds
 from .plan import rig_for
 from .proof import DEBUG, Profiled, ProofRun
@@ -54,6 +55,13 @@ class LaunchRun:
         self._launch = launch
         self._rig = rig_for(bench.rig, launch)
         self._proves = launch.role == "nccl-proof"
+        self._instruments = (
+            Instruments(
+                host=bench.host, folder=bench.folder, launch_id=launch.id, rig=self._rig, root=bench.root
+            )
+            if launch.role == "instrumented"
+            else None
+        )
         self._profiled = Profiled((), "the launch broke off before")
         self._evidence = LaunchEvidence(launch=launch)
 
@@ -97,6 +105,8 @@ class LaunchRun:
         finally:
             stop = server.stop()
             self._note(stop=stop)
+            if self._instruments is not None:
+                self._instruments.collect()
             server.collect(self._bench.folder.launch_folder(self._launch.id))
             if self._proves:
                 self._note(nccl=self._proof().proof(self._log, self._profiled))
@@ -120,6 +130,7 @@ class LaunchRun:
                 redactor=bench.redactor,
                 folder=bench.folder.launch_folder(self._launch.id),
                 extra=DEBUG if self._proves else (),
+                equip=self._instruments.equip if self._instruments is not None else None,
             )
         except StartFault as fault:
             self._note(failure=fault.failure)
@@ -169,6 +180,7 @@ class LaunchRun:
             folder=bench.folder,
             root=bench.root,
             say=bench.say,
+            scrapes=self._scrapes(server),
         )
         watching = watch(
             bench.host,
@@ -195,6 +207,15 @@ class LaunchRun:
                     for name, load in measurement.client.items()
                 },
             )
+
+    def _scrapes(self, server: RunningServer) -> TimerScrapes | None:
+        if self._instruments is None or self._rig.gpus.count == 0:
+            return None
+        return TimerScrapes(
+            metrics_text=server.control.metrics_text,
+            keep=lambda name, text: self._bench.folder.write_text(f"launches/{self._launch.id}/{name}", text),
+            note=lambda words: self._note(notes=(*self._evidence.notes, words)),
+        )
 
     def _keep_metrics(self, server: RunningServer, name: str) -> None:
         try:

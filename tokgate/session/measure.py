@@ -46,6 +46,13 @@ class Rounds(Protocol):
     def __call__(self, take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None: ...
 
 
+class Scrapes(Protocol):
+    """Something that looks at the server right before and right after a workload's judged starts."""
+
+    def before(self, workload: str) -> None: ...
+    def after(self, workload: str) -> None: ...
+
+
 def plain_rounds(take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None:
     for _ in range(warmup_rounds + rounds):
         take()
@@ -67,7 +74,9 @@ class Measurement:
         folder: RunFolder,
         root: Path,
         say: Callable[[str], None],
+        scrapes: Scrapes | None = None,
     ) -> None:
+        self._scrapes = scrapes
         self._rig = rig
         self._launch = launch
         self._server = server
@@ -129,8 +138,12 @@ class Measurement:
             if self.faults:
                 return
             self._take_batch(workload, batch)
+        if self._scrapes is not None and not self.faults:
+            self._scrapes.after(workload.name)
 
     def _take_batch(self, workload: WorkloadSpec, batch: Batch) -> None:
+        if self._scrapes is not None and batch.number == workload.warmup:
+            self._scrapes.before(workload.name)
         try:
             if workload.cache == "flush":
                 self._server.control.flush_cache()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokgate.records import Launch
+from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
 
 LOSSLESS = "lossless"  # name of the untimed workload whose outputs are compared between arms
@@ -48,8 +49,28 @@ def off_launch(rig: Rig) -> Launch | None:
     return Launch(id=f"{len(plan_launches(rig)) + 1:02d}-nccl-off", arm=rig.control.name, role="nccl-off")
 
 
+def instrumented_launches(rig: Rig) -> tuple[Launch, ...]:
+    """Return one launch an EAGLE-3 arm that carries the instruments of its phases; none where the rig skips them.
+
+    They come after everything that is timed, and none of their numbers is one of the arm's own.
+    """
+    if rig.instruments.skip is not None:
+        return ()
+    first = len(plan_launches(rig)) + has_nccl(rig) + 1
+    arms = [a for a in rig.arms if a.kind == "eagle3"]
+    return tuple(
+        Launch(id=f"{number:02d}-{arm.name}-phases", arm=arm.name, role="instrumented")
+        for number, arm in enumerate(arms, start=first)
+    )
+
+
 def rig_for(rig: Rig, launch: Launch) -> Rig:
-    """Return the rig as this launch has it: without its NCCL block for the launch that shows what it buys."""
+    """Return the rig as this launch has it.
+
+    Without its NCCL block for the launch that shows what it buys; with fewer repeats where instruments are carried.
+    """
+    if launch.role == "instrumented":
+        return instrumented(rig)
     if launch.role != "nccl-off":
         return rig
     return rig.model_copy(update={"server": rig.server.model_copy(update={"nccl": {}})})
@@ -133,6 +154,7 @@ def describe(rig: Rig) -> tuple[str, ...]:
         f"rig {rig.name}: {len(launches)} server launches ({arms})",
         f"{generations} generations, {tokens} tokens; workloads {', '.join(w.name for w in rig.workloads)}",
         *_describe_nccl(rig),
+        *_describe_phases(rig),
     )
 
 
@@ -142,3 +164,14 @@ def _describe_nccl(rig: Rig) -> tuple[str, ...]:
         return ()
     shown = f"{proof.id} first" if proof else f"no proof start, since {rig.nccl_proof.skip}"
     return (f"NCCL, where its tests are selected: {shown}; {off.id} last",)
+
+
+def _describe_phases(rig: Rig) -> tuple[str, ...]:
+    launches = instrumented_launches(rig)
+    if launches:
+        return (
+            f"phases, where their tests are selected: {', '.join(launch.id for launch in launches)} last",
+        )
+    if rig.instruments.skip is not None:
+        return (f"no launch with instruments, since {rig.instruments.skip}: nothing is promised on phases",)
+    return ()

@@ -7,6 +7,7 @@ launches/<id>/generations.jsonl      one Generation a line
 launches/<id>/telemetry.jsonl        one TelemetryRow a line, from the first generation to the last
 launches/<id>/bodies/NNNN.sse        raw responses
 launches/<id>/server.log server_info.json metrics-before.prom metrics-after.prom
+launches/<id>/probe/  metrics-<workload>-before.prom, -after.prom     of a launch with instruments
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from tokgate.records.telemetry import TelemetryRow
 from tokgate.rig.models import Rig
 from tokgate.stats.samples import batch_samples, samples_of
 from tokgate.stats.windows import windows_of
+
+from .phase_table import phases_of
 
 R = TypeVar("R", bound=BaseModel)
 TELEMETRY = "telemetry.jsonl"
@@ -91,10 +94,10 @@ class RunFolder:
             file.write(self._redactor.clean(lines))
 
     def write_launch(self, evidence: LaunchEvidence) -> None:
-        """Write everything but generations (appended already), samples and windows (computed from them)."""
+        """Write everything but generations (appended already), samples, windows and phases (computed)."""
         self.write_record(
             f"launches/{evidence.launch.id}/launch.json",
-            evidence.model_copy(update={"generations": (), "samples": (), "windows": ()}),
+            evidence.model_copy(update={"generations": (), "samples": (), "windows": (), "phases": None}),
         )
 
 
@@ -121,7 +124,8 @@ def load_launch(folder: Path) -> LaunchEvidence:
     )
     gpus = evidence.telemetry.gpus if evidence.telemetry is not None else 0
     windows = windows_of(generations, load_telemetry(folder / TELEMETRY), gpus=gpus)
-    return with_samples(evidence.model_copy(update={"generations": generations, "windows": windows}))
+    whole = with_samples(evidence.model_copy(update={"generations": generations, "windows": windows}))
+    return whole.model_copy(update={"phases": phases_of(folder, whole)})
 
 
 def load_telemetry(path: Path) -> tuple[TelemetryRow, ...]:

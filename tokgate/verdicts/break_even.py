@@ -12,18 +12,45 @@ class BreakEven(Record):
     decode_ms: float
     cycle_ms: float
     limit_ms: float
+    least_accept_length: float | None = None  # with the cycle as it is, the shortest that still wins
 
     @property
     def headroom_ms(self) -> float:
         return self.limit_ms - self.cycle_ms
+
+    @property
+    def speed_up(self) -> float:
+        """Speculation's tok/s over its twin's."""
+        return self.limit_ms / self.cycle_ms
+
+    @property
+    def tok_s(self) -> float:
+        """What these cycles make: decoded tokens a cycle / cycle."""
+        return self.speed_up / self.decode_ms * 1e3
+
+    def cycle_budget(self, margin: float = 0.0) -> float:
+        """Return the longest cycle, in ms, that still wins by `margin` (0.05: by 5 %)."""
+        return self.limit_ms / (1 + margin)
+
+    def phase_budget(self, phase_ms: float, margin: float = 0.0) -> float | None:
+        """Return how long a phase may take, in ms, if the rest of the cycle stays as it is; None: there is no room.
+
+        `phase_ms` is what that phase takes now, by a source of phases.
+        """
+        left = self.cycle_budget(margin) - (self.cycle_ms - phase_ms)
+        return left if left > 0 else None
 
     def text(self) -> str:
         room = self.headroom_ms
         verdict = f"{room:.2f} ms of headroom" if room >= 0 else f"{-room:.2f} ms too long"
         return (
             f"break-even: a cycle may take {self.limit_ms:.2f} ms (accept length {self.accept_length:.2f}, "
-            f"a plain token {self.decode_ms:.2f} ms); it takes {self.cycle_ms:.2f} ms: {verdict}"
+            f"a plain token {self.decode_ms:.2f} ms); it takes {self.cycle_ms:.2f} ms: {verdict}{self._least()}"
         )
+
+    def _least(self) -> str:
+        least = self.least_accept_length
+        return "" if least is None else f"; with this cycle it wins from accept length {least:.2f} on"
 
 
 def break_even(*, accept_length: float, tokens: int, decode_ms: float, cycle_ms: float) -> BreakEven:
@@ -38,4 +65,5 @@ def break_even(*, accept_length: float, tokens: int, decode_ms: float, cycle_ms:
         decode_ms=decode_ms,
         cycle_ms=cycle_ms,
         limit_ms=accept_length * (tokens - 1) / tokens * decode_ms,
+        least_accept_length=cycle_ms / decode_ms * tokens / (tokens - 1) if tokens > 1 else None,
     )

@@ -104,6 +104,33 @@ _TABLE = (
         decimals=0,
         words="end to end",
     ),
+    Metric(
+        name="verify_ms",
+        unit="ms",
+        better="lower",
+        relative_floor=0.03,
+        absolute_floor=0.1,
+        decimals=3,
+        words="verify p50",
+    ),
+    Metric(
+        name="verify_p95_ms",
+        unit="ms",
+        better="lower",
+        relative_floor=0.05,
+        absolute_floor=0.2,
+        decimals=3,
+        words="verify p95",
+    ),
+    Metric(
+        name="verify_share",
+        unit="of a cycle",
+        better="lower",
+        relative_floor=0.03,
+        absolute_floor=0.01,
+        decimals=3,
+        words="verify takes",
+    ),
 )
 
 METRICS: dict[str, Metric] = {m.name: m for m in _TABLE}

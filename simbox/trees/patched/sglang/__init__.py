@@ -1,1 +1,1 @@
-"""A stand-in for SGLang's tree on a simulated box: nothing of it ever runs."""
+"""A stand-in for SGLang's tree on a simulated box: its plugin framework, and workers that take time and do nothing."""

@@ -1,0 +1,207 @@
+"""Slows chosen phases of a running SGLang by chosen amounts, for whatever must see it there and nowhere else.
+
+Found like the probe: this folder on PYTHONPATH. It patches the workers at once, so that hooks, which SGLang puts in
+when all plugins are loaded, are outside of it and see the slower phase whatever the order on PYTHONPATH.
+
+    TOKGATE_PLANT="verify:+10%"            a tenth of what its last call took by itself
+    TOKGATE_PLANT="draft:+2ms,rest:+1ms"   two at once
+    TOKGATE_PLANT="verify:+10%/2"          every second call only: neighbours can be compared, however busy the machine
+    TOKGATE_PLANT="@/path/to/file"         the same from a file, read anew whenever it has changed; empty: nothing
+
+Phases: draft, verify, draft_extend, decode (plain), and rest, in milliseconds only: in a cycle, outside of the others.
+On a CPU the host waits busily, on a GPU the GPU is kept busy. The time comes before the call's own work: what the caches
+have lost meanwhile, some tenths of a millisecond on a busy CPU, is then missed by the slowed phase, not by the next one. Behind
+"rest" comes the draft, which does miss it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple, Protocol
+
+WORKERS = {
+    "sglang.srt.speculative.eagle_worker_v2": {
+        "draft": "EagleDraftWorker.draft",
+        "verify": "EAGLEWorkerV2.verify",
+        "draft_extend": "EagleDraftWorker._draft_extend_for_decode",
+        "rest": "EAGLEWorkerV2.forward_batch_generation",
+    },
+    "sglang.srt.speculative.eagle_worker": {
+        "draft": "EAGLEWorker.draft",
+        "verify": "EAGLEWorker.verify",
+        "draft_extend": "EAGLEWorker.forward_draft_extend_after_decode",
+        "rest": "EAGLEWorker.forward_batch_generation",
+    },
+    "sglang.srt.managers.tp_worker": {"decode": "TpModelWorker.forward_batch_generation"},
+}
+PHASES = ("draft", "verify", "draft_extend", "rest", "decode")
+_ORDER = re.compile(rf"({'|'.join(PHASES)}):\+(\d+(?:\.\d+)?)(%|ms)(?:/([1-9]\d*))?")
+
+
+class Amount(NamedTuple):
+    """What a call takes longer: a share of its own time, and milliseconds; every so many calls."""
+
+    share: float = 0.0
+    ms: float = 0.0
+    every: int = 1
+
+    def of(self, took_ms: float) -> float:
+        return took_ms * self.share + self.ms
+
+
+NOTHING = Amount()
+
+
+def read_amounts(text: str) -> dict[str, Amount]:
+    """Raise ValueError on anything else: a misspelt order must not look like no slowdown."""
+    amounts: dict[str, Amount] = {}
+    for order in filter(None, (part.strip() for part in text.split(","))):
+        match = _ORDER.fullmatch(order)
+        if match is None or match[1] in amounts or (match[1] == "rest" and match[3] == "%"):
+            raise ValueError(f"no such slowdown: {order!r}")
+        number, every = float(match[2]), int(match[4] or 1)
+        share = match[3] == "%"
+        amounts[match[1]] = Amount(
+            share=number / 100 if share else 0.0, ms=0.0 if share else number, every=every
+        )
+    return amounts
+
+
+class Amounts:
+    """What is ordered now."""
+
+    def __init__(self, order: str) -> None:
+        self._file = Path(order[1:]) if order.startswith("@") else None
+        self._written = 0
+        self._amounts = {} if self._file else read_amounts(order)
+
+    def now(self, phase: str) -> Amount:
+        if self._file:
+            try:
+                written = self._file.stat().st_mtime_ns
+                if written != self._written:
+                    self._amounts = read_amounts(self._file.read_text(encoding="utf-8"))
+                    self._written = written
+            except FileNotFoundError:
+                self._amounts = {}
+        return self._amounts.get(phase, NOTHING)
+
+
+class Delay(Protocol):
+    """One phase's."""
+
+    def before(self, call: Callable[[], Any], amount: Amount) -> Any:
+        """Let the time pass, and then make the call."""
+        ...
+
+
+class BusyHost:
+    """Busy, as a slower computation would be."""
+
+    def __init__(self) -> None:
+        self._took_ms = 0.0
+
+    def before(self, call: Callable[[], Any], amount: Amount) -> Any:
+        until = time.perf_counter() + amount.of(self._took_ms) / 1e3
+        while time.perf_counter() < until:
+            pass
+        began = time.perf_counter()
+        result = call()
+        self._took_ms = (time.perf_counter() - began) * 1e3
+        return result
+
+
+class BusyGpu:
+    """Kernels that do nothing for the time, in the call's own stream."""
+
+    def __init__(self, cuda: Any) -> None:
+        self._cuda = cuda  # torch.cuda
+        self._cycles_per_ms = 0.0
+        self._begin: Any = None  # events around the call that is being timed
+        self._end: Any = None
+        self._took_ms = 0.0
+
+    def before(self, call: Callable[[], Any], amount: Amount) -> Any:
+        if self._end is not None and self._end.query():
+            self._took_ms = self._begin.elapsed_time(self._end)
+            self._begin = self._end = None
+        if longer := amount.of(self._took_ms):
+            self._cuda._sleep(int(longer * self._speed()))
+        if self._end is not None:
+            return call()
+        self._begin = self._event()
+        result = call()
+        self._end = self._event()
+        return result
+
+    def _event(self) -> Any:
+        event = self._cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def _speed(self) -> float:
+        if not self._cycles_per_ms:
+            for _ in range(2):  # the first one loads the kernel
+                begin = self._event()
+                self._cuda._sleep(20_000_000)
+                end = self._event()
+                end.synchronize()
+                self._cycles_per_ms = 20_000_000 / begin.elapsed_time(end)
+        return self._cycles_per_ms
+
+
+def slowed(original: Callable[..., Any], phase: str, amounts: Amounts, delay: Delay) -> Callable[..., Any]:
+    """Return `original`, taking longer where it decodes: prefill goes through two of these methods as well."""
+    calls = count(1)
+
+    @functools.wraps(original)
+    def slower(*args: Any, **kwargs: Any) -> Any:
+        amount = amounts.now(phase)
+        if amount == NOTHING or (phase in ("rest", "decode") and not _decodes(args)):
+            return original(*args, **kwargs)
+        if next(calls) % amount.every:
+            return original(*args, **kwargs)
+        return delay.before(lambda: original(*args, **kwargs), amount)
+
+    return slower
+
+
+def _decodes(args: tuple[Any, ...]) -> bool:
+    modes = [mode for mode in (getattr(value, "forward_mode", None) for value in args) if mode is not None]
+    return bool(modes) and bool(modes[0].is_decode())
+
+
+def _in_scheduler() -> bool:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "run_scheduler_process":
+        frame = frame.f_back
+    return frame is not None
+
+
+def register() -> None:
+    """Entry point, called by SGLang in each of its processes."""
+    order = os.environ.get("TOKGATE_PLANT")
+    if not order or not _in_scheduler():
+        return
+    import torch
+
+    amounts = Amounts(order)
+    for module, names in WORKERS.items():
+        try:
+            worker = import_module(module)
+        except ModuleNotFoundError:
+            continue  # each version has one of the two generations, or both
+        for phase, name in names.items():
+            owner, _, method = name.partition(".")
+            delay = BusyGpu(torch.cuda) if torch.cuda.is_available() else BusyHost()
+            kind = getattr(worker, owner)
+            setattr(kind, method, slowed(getattr(kind, method), phase, amounts, delay))

@@ -1,0 +1,156 @@
+"""The probe inside the real SGLang of the CPU rig: counts exactly as SGLang counts, and sees planted time where it is.
+
+One server per arm does everything, and its file is read when it has stopped; which calls belong to which answer the
+stamps say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from tests.engine.conftest import prompts
+from tests.engine.engine import NATURAL, PLAIN, PLANT, ROOT, ask, built, engine_rig, serving
+from tokgate.records import Generation
+
+pytestmark = pytest.mark.engine
+
+TOKENS = 48
+PHASES = ("draft", "verify", "draft_extend")
+PLANTED_MS = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    what: str  # "on", "off", or the order planted
+    generation: Generation
+    calls: tuple[list[Any], ...]
+
+    def alternation_ms(self, phase: str) -> float:
+        """By how much every second call is longer than its neighbour, typically: a busy machine slows both."""
+        took = [ms for name, ms, *_ in self.calls if name == phase]
+        apart = [(b - a) * (-1) ** i for i, (a, b) in enumerate(pairwise(took))]
+        return float(median(apart))
+
+
+@dataclass(frozen=True)
+class Seen:
+    header: dict[str, Any]
+    end: dict[str, Any]
+    files: int
+    answers: tuple[Answer, ...]
+
+    def of(self, *what: str) -> list[Answer]:
+        return [answer for answer in self.answers if answer.what in what]
+
+
+def watch(arm: str, folder: Path, cases: tuple[str, ...]) -> Seen:
+    if not built():
+        pytest.fail("the SGLang CPU environment is not built: run `make sglang-cpu`", pytrace=False)
+    switch, order, out = folder / "switch", folder / "order", folder / "probe"
+    switch.write_bytes(b"1")
+    order.write_text("")
+    out.mkdir()
+    rig = engine_rig("golden")
+    environment = {
+        **rig.server.environment,
+        "PYTHONPATH": f"{rig.server.environment['PYTHONPATH']}:{ROOT / 'probe'}:{PLANT}",
+        "TOKGATE_PROBE_OUT": str(out),
+        "TOKGATE_PROBE_SWITCH": str(switch),
+        "TOKGATE_PLANT": f"@{order}",
+    }
+    rig = rig.model_copy(update={"server": rig.server.model_copy(update={"environment": environment})})
+    said: list[tuple[str, Generation, int, int]] = []
+    with serving(rig, arm, folder) as server:
+        ask(server, prompts(1, seed=11), tokens=TOKENS)  # and whatever readiness was asked with is over
+        for prompt in prompts(2, seed=12):
+            for what in cases:
+                order.write_text(what if ":" in what else "")
+                handle = os.open(switch, os.O_WRONLY)
+                os.pwrite(handle, b"0" if what == "off" else b"1", 0)
+                os.close(handle)
+                began = time.monotonic_ns()
+                (generation,) = ask(server, (prompt,), tokens=TOKENS)
+                said.append((what, generation, began, time.monotonic_ns()))
+        server.stop()
+    files = [[json.loads(line) for line in file.read_text().splitlines()] for file in out.iterdir()]
+    header, *calls, end = files[0]
+    answers = tuple(
+        Answer(what, generation, tuple(c for c in calls if isinstance(c, list) and began < c[4] < ended))
+        for what, generation, began, ended in said
+    )
+    return Seen(header, end, len(files), answers)
+
+
+@pytest.fixture(scope="module")
+def eagle3(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    planted = tuple(f"{phase}:+{PLANTED_MS:g}ms/2" for phase in (*PHASES, "rest"))
+    return watch(NATURAL, tmp_path_factory.mktemp("eagle3"), ("on", "off", *planted))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return watch(PLAIN, tmp_path_factory.mktemp("plain"), ("on", "off", f"decode:+{PLANTED_MS:g}ms/2"))
+
+
+def test_only_the_scheduler_writes_and_it_says_what_it_hooked(eagle3: Seen, plain: Seen) -> None:
+    assert eagle3.files == plain.files == 1
+    hooked = {entry.split()[0] for entry in eagle3.header["hooked"]}
+    assert hooked == {*PHASES, "step", "decode"}
+    assert [entry.split()[0] for entry in plain.header["hooked"]] == ["decode"]
+    for seen in (eagle3, plain):
+        assert (seen.header["sglang"], seen.header["clock"], seen.header["rank"]) == ("0.5.23", "host", 0)
+        assert seen.header["broken"] == {}
+        assert seen.end["dropped"] == 0
+
+
+def test_every_verify_call_of_sglangs_own_count_is_there(eagle3: Seen) -> None:
+    for answer in eagle3.answers:
+        assert answer.generation.counters is not None
+        assert answer.generation.counters.spec is not None
+        count = 0 if answer.what == "off" else answer.generation.counters.spec.verify_ct
+        wanted = dict.fromkeys((*PHASES, "step"), count) if count else {}
+        assert Counter(phase for phase, *_ in answer.calls) == wanted
+        assert {(requests, graph) for phase, _, requests, graph, _ in answer.calls if phase == "verify"} <= {
+            (1, 0)
+        }
+
+
+def test_every_plain_decode_is_there(plain: Seen) -> None:
+    for answer in plain.answers:
+        wanted = {} if answer.what == "off" else {"decode": TOKENS - 1}  # the first token is prefill's
+        assert Counter(phase for phase, *_ in answer.calls) == wanted
+
+
+def test_the_phases_are_within_the_steps_and_the_steps_within_the_answer(eagle3: Seen) -> None:
+    for answer in eagle3.of("on"):
+        phases = sum(ms for phase, ms, *_ in answer.calls if phase != "step")
+        steps = sum(ms for phase, ms, *_ in answer.calls if phase == "step")
+        assert answer.generation.counters is not None
+        assert answer.generation.counters.e2e_latency_s is not None
+        assert 0.9 * steps < phases < steps < 1e3 * answer.generation.counters.e2e_latency_s
+
+
+@pytest.mark.parametrize("slow", [*PHASES, "rest"])
+def test_planted_time_is_seen_in_its_phase_and_in_no_other(eagle3: Seen, slow: str) -> None:
+    for answer in eagle3.of(f"{slow}:+{PLANTED_MS:g}ms/2"):
+        longer = {phase: answer.alternation_ms(phase) for phase in (*PHASES, "step")}
+        longer["rest"] = longer["step"] - sum(longer[phase] for phase in PHASES)
+        # Half of what was planted is the line between here and elsewhere.
+        assert {phase for phase, ms in longer.items() if abs(ms) > PLANTED_MS / 2} == {slow, "step"}
+
+
+def test_planted_time_is_seen_in_plain_decodes(plain: Seen) -> None:
+    for answer in plain.of(f"decode:+{PLANTED_MS:g}ms/2"):
+        assert abs(answer.alternation_ms("decode")) > PLANTED_MS / 2
+    for answer in plain.of("on"):
+        assert abs(answer.alternation_ms("decode")) < PLANTED_MS / 2

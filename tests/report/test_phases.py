@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.report.hostile import MARKUP
+from tests.verdicts.evidence import make_rig, make_run
+from tests.verdicts.phase_evidence import NO_PROBE, agreement, carrying, phase, table, untold
+from tokgate.records.phases import Phase, PhaseTable
+from tokgate.report.figures import NONE
+from tokgate.report.html_section import page
+from tokgate.report.phases import phase_rows, tables_of
+from tokgate.report.summary_md import render
+from tokgate.report.verdict_json import build
+
+WHOLE = table(
+    phase(),
+    phase(rank=1, starts=(5.5,) * 6),
+    phase(Phase.STEP, (6.0,) * 6, rank=1),
+    phase(Phase.DRAFT, (0.25,) * 6, rank=1),
+    phase(requests=8),
+    agreements=(agreement(0.4, agrees=False),),
+)
+
+
+def surfaces(phases: PhaseTable) -> tuple[str, str]:
+    run = make_run(carrying(phases))
+    file = build(run, (), make_rig())
+    return render(file, "reports/x"), page(file, run, Path("/nowhere"))
+
+
+def test_the_slowest_rank_stands_for_a_launch_and_what_it_lacks_is_not_zero() -> None:
+    (row,) = phase_rows([WHOLE])
+    assert (row.rank, row.verify, row.verify_p50, row.cycle, row.draft) == (
+        "1 of 2",
+        "5.500",
+        "5.500",
+        "6.000",
+        "0.250",
+    )
+    assert row.draft_extend == NONE
+    assert row.graph == "100%"
+
+
+def test_verdict_json_has_the_readings_but_neither_starts_nor_batch_sizes() -> None:
+    (kept,) = tables_of(make_run(carrying(WHOLE)))
+    assert len(kept.readings) == 4
+    assert not [r for r in kept.readings if r.starts or r.requests is not None]
+    assert kept.agreements == WHOLE.agreements
+
+
+def test_every_surface_shows_the_table_and_the_dispute() -> None:
+    for text in surfaces(WHOLE):
+        assert "Phases of a cycle" in text
+        assert "5.500" in text
+        assert "+40.0%" in text
+
+
+def test_a_source_that_tells_nothing_is_named_with_its_reason() -> None:
+    for text in surfaces(untold()):
+        assert NO_PROBE in text
+
+
+def test_a_run_without_instruments_has_no_such_section() -> None:
+    for text in surfaces(table(phase(Phase.STEP, source="cycle", clock="wall"))):
+        assert "Phases of a cycle" not in text
+
+
+def test_foreign_words_stay_words() -> None:
+    for text in surfaces(table(phase(), unknown={"probe": MARKUP})):
+        assert MARKUP not in text

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.verdicts.evidence import make_rig
+from tests.verdicts.phase_evidence import NO_PROBE, carrying, phase, table, untold
+from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.records.phases import Phase
+from tokgate.verdicts.checks.verify_share import verify_share
+
+STEP = phase(Phase.STEP, (6.0,) * 6)
+LIMIT = {"metric": "verify_share", "at_most": 0.92}
+
+
+def judged(launch: LaunchEvidence, *limits: dict[str, Any]) -> Verdict:
+    (verdict,) = verify_share(make_rig(budgets=limits), launch, "single")
+    return verdict
+
+
+def test_it_is_verify_over_the_probes_own_cycle() -> None:
+    verdict = judged(carrying(table(phase(starts=(5.4,) * 6), STEP)), LIMIT)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.value == 0.9
+
+
+def test_a_larger_share_than_allowed_is_a_regression() -> None:
+    assert judged(carrying(table(phase(starts=(5.7,) * 6), STEP)), LIMIT).outcome is Outcome.REGRESSED
+
+
+def test_without_the_cycle_by_the_same_source_there_is_no_share() -> None:
+    wall = phase(Phase.STEP, (6.0,) * 6, source="cycle", clock="wall", rank=None)
+    verdict = judged(carrying(table(phase(), wall)), LIMIT)
+    assert verdict.outcome is Outcome.INVALID
+    assert "0 of 6 starts" in verdict.headline
+
+
+def test_without_a_source_it_says_why() -> None:
+    verdict = judged(carrying(untold()), LIMIT)
+    assert verdict.outcome is Outcome.INVALID
+    assert NO_PROBE in verdict.headline
+    assert judged(carrying(untold())).outcome is Outcome.INCONCLUSIVE

@@ -1,0 +1,124 @@
+"""Where the time of a cycle goes, as a table: a row per launch, workload and source that tells of phases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tokgate.records import RunEvidence
+from tokgate.records.phases import Phase, PhaseReading, PhaseTable
+from tokgate.stats.phases import together
+
+from .figures import NONE
+
+_WHOLE = (Phase.STEP, Phase.DECODE)
+
+
+@dataclass(frozen=True)
+class PhaseRow:
+    """Text cells, nothing escaped yet; of several ranks the one whose verify takes longest."""
+
+    launch: str
+    workload: str
+    source: str  # with its clock
+    rank: str
+    draft: str  # mean ms a call, as all that follow but p50 and p95
+    verify: str
+    verify_p50: str
+    verify_p95: str
+    draft_extend: str
+    rest: str
+    cycle: str
+    graph: str
+    n: str
+
+
+COLUMNS = (
+    "launch", "workload", "source", "rank", "draft ms", "verify ms", "verify p50", "verify p95", "extend ms",
+    "rest ms", "cycle ms", "in a graph", "n",
+)  # fmt: skip
+
+
+def tables_of(evidence: RunEvidence) -> tuple[PhaseTable, ...]:
+    """Return the table of each launch without its single starts and batch sizes: the run folder has those."""
+    return tuple(
+        launch.phases.model_copy(
+            update={
+                "readings": tuple(
+                    r.model_copy(update={"starts": ()}) for r in launch.phases.readings if r.requests is None
+                )
+            }
+        )
+        for launch in evidence.launches
+        if launch.phases is not None
+    )
+
+
+def phase_rows(tables: Iterable[PhaseTable]) -> tuple[PhaseRow, ...]:
+    """Return one row per workload and source of the launches that carry a source of phases."""
+    return tuple(
+        row
+        for table in tables
+        if any(r.phase is Phase.VERIFY for r in table.readings)
+        for row in _of_table(table)
+    )
+
+
+def cells(row: PhaseRow) -> tuple[str, ...]:
+    """Return the cells in the order of COLUMNS."""
+    return tuple(str(value) for value in vars(row).values())
+
+
+def unknown_of(tables: Iterable[PhaseTable]) -> tuple[tuple[str, str, str], ...]:
+    """Return launch, source and why it tells nothing."""
+    return tuple((t.launch, source, why) for t in tables for source, why in t.unknown.items())
+
+
+def disputed(tables: Iterable[PhaseTable]) -> tuple[tuple[str, str], ...]:
+    """Return launch and words of each pair of sources that does not agree."""
+    return tuple((t.launch, a.words) for t in tables for a in t.agreements if not a.agrees)
+
+
+def _of_table(table: PhaseTable) -> list[PhaseRow]:
+    keys = dict.fromkeys((r.workload, r.concurrency, r.source) for r in table.readings)
+    rows = []
+    for workload, concurrency, source in keys:
+        mine = [
+            r
+            for r in table.readings
+            if (r.workload, r.concurrency, r.source) == (workload, concurrency, source)
+        ]
+        first = next(iter(sorted(mine, key=_longest_verify)))
+        rows.append(_row(table.launch, mine, first))
+    return rows
+
+
+def _longest_verify(reading: PhaseReading) -> tuple[bool, float]:
+    return reading.phase is not Phase.VERIFY, -reading.mean_ms
+
+
+def _row(launch: str, readings: Sequence[PhaseReading], first: PhaseReading) -> PhaseRow:
+    found = {phase: together(readings, phase, first) for phase in Phase}
+    verify = found[Phase.VERIFY]
+    cycle = next((r for p in _WHOLE if (r := found[p]) is not None), None)
+    ranks = len({r.rank for r in readings if r.rank is not None})
+    rank = NONE if first.rank is None else str(first.rank)
+    return PhaseRow(
+        launch=launch,
+        workload=first.workload or NONE,
+        source=f"{first.source} ({first.clock})",
+        rank=f"{rank} of {ranks}" if ranks > 1 else rank,
+        draft=_ms(found[Phase.DRAFT]),
+        verify=_ms(verify),
+        verify_p50=NONE if verify is None or verify.p50_ms is None else f"{verify.p50_ms:.3f}",
+        verify_p95=NONE if verify is None or verify.p95_ms is None else f"{verify.p95_ms:.3f}",
+        draft_extend=_ms(found[Phase.DRAFT_EXTEND]),
+        rest=_ms(found[Phase.REST]),
+        cycle=_ms(cycle),
+        graph=NONE if verify is None or verify.graph_share is None else f"{verify.graph_share:.0%}",
+        n=str(first.n),
+    )
+
+
+def _ms(reading: PhaseReading | None) -> str:
+    return NONE if reading is None else f"{reading.mean_ms:.3f}"

@@ -1,0 +1,150 @@
+"""What an instrumented launch carries, and what it brings home: the probe's files and scrapes of the device timer.
+
+Such a launch is one of its own: nothing that is timed for throughput carries an instrument.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tokgate.errors import BenchFault
+from tokgate.hosts.connection import Host
+from tokgate.hosts.scripts import source
+from tokgate.parsers.device_timer import SECONDS
+from tokgate.rig.models import Rig
+from tokgate.server.command_line import Equipment, Extra
+
+from .instrument_files import CLOCK, LEFT, PROBE, TIMER, HostClock, Left, scrape_name
+from .run_folder import RunFolder
+
+OUT = "probe-out"
+MOST_FILES = 256  # one a scheduler
+MOST_BYTES = 32 << 20  # of one file; the probe itself stops at 64 MiB
+QUIET_S = 3.0  # for the last passes to be counted
+POLL_S = 0.2
+LIMIT_S = 60.0
+_WHY_OUT = "the probe in each scheduler writes its calls there; without it the probe does nothing"
+_WHY_TIMER = "SGLang then counts the GPU's seconds by phase in /metrics"
+
+
+@dataclass
+class Instruments:
+    """Of one launch: `equip` before it starts, `collect` when it has stopped and its folder is still there."""
+
+    host: Host
+    folder: RunFolder
+    launch_id: str
+    rig: Rig
+    root: Path  # the checkout that has the probe
+    there: str | None = field(default=None, init=False)
+
+    def equip(self, there: str) -> Equipment:
+        """Lay the probe and the folder for its files out on the host. BenchFault: it cannot be laid out."""
+        self.there = there
+        out = f"{there}/{OUT}"
+        made = self.host.run("mkdir -p -m 700 -- %s", out)
+        if made.rc != 0:
+            raise BenchFault(
+                tried=f"to make {out} on {self.host.name}",
+                found=made.stderr.strip() or "no end",
+                do="make host.work_dir writable",
+            )
+        variables = [Extra("TOKGATE_PROBE_OUT", out, _WHY_OUT)]
+        if self.rig.gpus.count > 0:
+            # On a CPU the timer takes the scheduler down: it asks for events of a GPU.
+            variables.append(Extra(TIMER, "1", _WHY_TIMER))
+        return Equipment(python_path=(self._probe(there),), variables=tuple(variables))
+
+    def collect(self) -> None:
+        """Bring the probe's files home, as many and as much as is bounded. Never raises BenchFault."""
+        if self.there is None:
+            return
+        try:
+            self.folder.write_record(self._name(CLOCK), self._clock())
+            left = self._fetch(f"{self.there}/{OUT}")
+        except BenchFault as fault:
+            left = Left(why=f"the probe's files could not be read: {fault.found}")
+        self.folder.write_record(self._name(LEFT), left)
+
+    def _probe(self, there: str) -> str:
+        here = self.root / PROBE
+        files = sorted(p for p in here.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+        if not files:
+            raise BenchFault(
+                tried="to equip a launch with the probe",
+                found=f"no probe in {here}",
+                do="run the gate from a whole checkout, or set instruments.skip in the rig, with the reason",
+            )
+        if self.host.local:
+            return str(here)
+        for file in files:
+            path = f"{there}/{PROBE}/{file.relative_to(here).as_posix()}"
+            self.host.write_file(path, file.read_bytes(), mode=0o644)
+        return f"{there}/{PROBE}"
+
+    def _fetch(self, out: str) -> Left:
+        listed = self.host.run_python(source("list_files"), out, name="list of the probe's files")
+        left = {}
+        for number, (path, size) in enumerate(listed):
+            name = Path(path).name
+            if number >= MOST_FILES:
+                left[name] = f"more than {MOST_FILES} files"
+            elif size > MOST_BYTES:
+                left[name] = f"{size} bytes, more than the {MOST_BYTES >> 20} MiB that are read"
+            else:
+                content = self.host.read_file(path, timeout_s=LIMIT_S)
+                self.folder.write_body(self._name(name), content or b"")
+        return Left(files=left)
+
+    def _clock(self) -> HostClock:
+        if self.host.local:
+            return HostClock()
+        before = time.monotonic_ns()
+        told = self.host.run_python(source("monotonic"), None, name="host's clock")
+        after = time.monotonic_ns()
+        return HostClock(offset_ns=int(told) - (before + after) // 2, within_ns=(after - before) // 2)
+
+    def _name(self, name: str) -> str:
+        return f"launches/{self.launch_id}/{PROBE}/{name}"
+
+
+@dataclass(frozen=True)
+class TimerScrapes:
+    """Two scrapes of /metrics around a workload's judged starts; the second once the last passes are counted."""
+
+    metrics_text: Callable[[], str]
+    keep: Callable[[str, str], None]  # name, text
+    note: Callable[[str], None]
+    pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def before(self, workload: str) -> None:
+        self._take(workload, "before")
+
+    def after(self, workload: str) -> None:
+        self._take(workload, "after")
+
+    def _take(self, workload: str, when: str) -> None:
+        name = scrape_name(workload, when)
+        try:
+            self.keep(name, self._quiet())
+        except BenchFault as fault:
+            self.note(f"{name}: {fault.found}")
+
+    def _quiet(self) -> str:
+        """Scrape until the timer stands still: SGLang reads its events when the next pass is over, or idle."""
+        end = self.clock() + QUIET_S
+        text = self.metrics_text()
+        while True:
+            self.pause(POLL_S)
+            again = self.metrics_text()
+            if _seconds(again) == _seconds(text) or self.clock() > end:
+                return again
+            text = again
+
+
+def _seconds(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(SECONDS)]

@@ -1,0 +1,121 @@
+"""From a launch's folder to its table of phases; pure, so that a stored run says the same again, bit for bit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tokgate.parsers.batch_lines import read_batch_lines
+from tokgate.parsers.device_timer import read_device_timer
+from tokgate.parsers.graph_truth import captured, graph_by_log
+from tokgate.parsers.prometheus import read_metrics
+from tokgate.parsers.startup import read_startup
+from tokgate.records import LaunchEvidence
+from tokgate.records.phases import GraphReading, GraphTruth, PhaseReading, PhaseTable
+from tokgate.server.running import LOG_NAME
+from tokgate.stats.agreement import agreements
+from tokgate.stats.phases import cycle_reading, rest_by_cycle
+
+from .instrument_files import PROBE, TIMER, scrape_name
+from .probe_table import read_probe
+
+LOG_CHARACTERS = 32 << 20
+
+
+def phases_of(folder: Path, evidence: LaunchEvidence) -> PhaseTable:
+    """Read what lies in a launch's folder beside its generations, samples and windows. Never raises on odd input.
+
+    Only what began within a judged start counts: warm-ups, and what runs between workloads, are cut away.
+    """
+    found = _Gathered()
+    load = _concurrency(evidence)
+    for workload, together in load.items():
+        cycle = cycle_reading(evidence.samples, workload=workload, concurrency=together)
+        found.readings += [cycle] if cycle is not None else []
+    if evidence.launch.role == "instrumented":
+        told = read_probe(folder / PROBE, evidence, load)
+        found.readings += told.readings
+        found.graphs += told.graphs
+        found.unknown |= {"probe": told.why} if told.why is not None else {}
+        _take_timer(folder, evidence, load, found)
+        found.readings += rest_by_cycle(found.readings)
+    return PhaseTable(
+        launch=evidence.launch.id,
+        readings=tuple(found.readings),
+        unknown=found.unknown,
+        graphs=_graphs(folder / LOG_NAME, evidence, load, found.graphs),
+        agreements=agreements(found.readings),
+    )
+
+
+@dataclass
+class _Gathered:
+    readings: list[PhaseReading] = field(default_factory=list)
+    graphs: list[GraphReading] = field(default_factory=list)
+    unknown: dict[str, str] = field(default_factory=dict)
+
+
+def _concurrency(evidence: LaunchEvidence) -> dict[str, int]:
+    """Return how many generations of each workload ran together, workloads in the order of measurement."""
+    sizes = Counter((g.workload, g.batch) for g in evidence.generations if not g.warmup)
+    found: dict[str, int] = {}
+    for (workload, _), size in sizes.items():
+        found[workload] = max(size, found.get(workload, 0))
+    return found
+
+
+def _take_timer(
+    folder: Path,
+    evidence: LaunchEvidence,
+    load: dict[str, int],
+    into: _Gathered,
+) -> None:
+    environment = evidence.server.line.environment if evidence.server is not None else {}
+    if TIMER not in environment:
+        into.unknown["device-timer"] = (
+            f"not asked for ({TIMER}): the rig has no GPU, or no server was started"
+        )
+        return
+    version = evidence.server.sglang_version if evidence.server is not None else None
+    whys = []
+    for workload, together in load.items():
+        texts = [_text(folder / scrape_name(workload, when)) for when in ("before", "after")]
+        if None in texts:
+            whys.append(f"{workload}: a scrape of /metrics is missing")
+            continue
+        before, after = (read_metrics(text or "") for text in texts)
+        found = read_device_timer(before, after, concurrency=together, workload=workload, version=version)
+        into.readings += found.readings
+        into.graphs += found.graphs
+        whys += [f"{workload}: {found.why}"] if found.why is not None else []
+    if whys:
+        into.unknown["device-timer"] = "; ".join(whys)
+
+
+def _graphs(
+    log: Path, evidence: LaunchEvidence, load: dict[str, int], more: list[GraphReading]
+) -> GraphTruth | None:
+    text = _text(log)
+    if text is None:
+        return GraphTruth(readings=tuple(more), why_not_told=f"no {log.name}") if more else None
+    lines = read_batch_lines(text).decode
+    server = evidence.server
+    info = server.server_info if server is not None else {}
+    sizes = captured(read_startup(text), info, speculative=bool(info.get("speculative_algorithm")))
+    by_log = tuple(graph_by_log(lines, concurrency=n) for n in (*sorted(set(load.values())), None))
+    return GraphTruth(
+        readings=(*by_log, *more),
+        sizes=sizes.sizes,
+        padded=sizes.padded,
+        captured_by=sizes.by,
+        why_not_told=sizes.why,
+    )
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8", errors="backslashreplace") as file:
+            return file.read(LOG_CHARACTERS)
+    except OSError:
+        return None

@@ -1,0 +1,150 @@
+"""Numbers of two sources that ought to be the same thing, and how far apart they may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tokgate.records.phases import Agreement, Phase, PhaseReading
+
+from .phases import PHASES, together
+
+SHORTEST_MS = 1e-6  # no call of a model is shorter, and ratios stay numbers
+
+
+class Limit(NamedTuple):
+    """How far the first may lie below and above the second, relative to it, and why."""
+
+    low: float
+    high: float
+    reason: str
+    allowed_ms: float = 0.0  # apart by no more than this agrees, however short the phase
+
+
+# Sums against the cycle, by the clock of the phases.
+SUM = {
+    "gpu": Limit(
+        -0.20, 0.03,
+        "sampling and the host's own work are in the cycle and in no phase (2 % of a cycle on one H200 in graphs); "
+        "phases of one stream never add up to more than the cycle",
+    ),
+    "host": Limit(
+        -0.60, 0.03,
+        "between two steps of a small model on a CPU the scheduler takes as long as the model; "
+        "calls of one thread never add up to more than the cycle",
+    ),
+}  # fmt: skip
+# A phase by the probe against the same phase by the device timer.
+PROBE = {
+    Phase.VERIFY: Limit(
+        -0.03, 0.15,
+        "the probe's call has sampling and acceptance in it, the timer's pass has not (+0.5 % on one H200)", 0.10,
+    ),
+    Phase.DRAFT: Limit(
+        -0.03, 0.35, "the probe's call prepares and picks the drafts around the timer's pass (+11 %)", 0.10
+    ),
+    Phase.DRAFT_EXTEND: Limit(
+        -0.03, 0.50, "the probe's call prepares around the timer's pass (+27 %: 0.08 ms)", 0.10
+    ),
+    Phase.DECODE: Limit(-0.03, 0.15, "the probe's call has sampling in it, the timer's pass has not", 0.10),
+}  # fmt: skip
+# How far the probe's phase may lie outside what a trace allows.
+TRACE = Limit(
+    -0.10, 0.10,
+    "a profiled phase is longer than a true one, and the time its kernels work is shorter: the probe's lies between",
+    0.10,
+)  # fmt: skip
+CYCLE_BY_STEP = Limit(
+    -0.20,
+    0.03,
+    "the scheduler's work between two steps is in the cycle and in no step; a step is no longer than a cycle",
+)
+
+
+def agreements(readings: Sequence[PhaseReading]) -> tuple[Agreement, ...]:
+    """Compare every pair of sources that measured the same load; readings of single batch sizes are left out."""
+    whole = [r for r in readings if r.requests is None and r.mean_ms > SHORTEST_MS]
+    return (*_sums(whole), *_probe_and_timer(whole), *_trace_and_probe(whole))
+
+
+def _sums(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
+    for verify in (r for r in readings if r.phase is Phase.VERIFY and r.source in ("device-timer", "probe")):
+        cycle = _same_load(readings, Phase.STEP, "cycle", verify)
+        mine = [r for p in PHASES if (r := together(readings, p, verify)) is not None]
+        if cycle is None or len(mine) < len(PHASES):
+            continue
+        total = math.fsum(r.mean_ms for r in mine)
+        name = f"sum of phases ({verify.source}{_rank(verify)}) against the cycle"
+        yield compared(
+            name, verify, total, cycle.mean_ms, SUM[verify.clock if verify.clock != "wall" else "gpu"]
+        )
+        step = together(readings, Phase.STEP, verify)
+        if step is not None:
+            limit = CYCLE_BY_STEP if verify.clock == "gpu" else SUM["host"]
+            name = f"step ({verify.source}{_rank(verify)}) against the cycle"
+            yield compared(name, verify, step.p50_ms or step.mean_ms, cycle.p50_ms or cycle.mean_ms, limit)
+
+
+def _probe_and_timer(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
+    for probe in (r for r in readings if r.source == "probe" and r.phase in PROBE and r.clock == "gpu"):
+        timer = _same_load(readings, probe.phase, "device-timer", probe)
+        # Only the first rank's timer reports by default.
+        if timer is not None and (timer.rank is None or probe.rank in (None, timer.rank)):
+            name = f"{probe.phase.value}: probe{_rank(probe)} against device-timer"
+            yield compared(name, probe, probe.mean_ms, timer.mean_ms, PROBE[probe.phase])
+
+
+def _trace_and_probe(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
+    for probe in (r for r in readings if r.source == "probe" and r.phase in PROBE):
+        traces = [
+            r for r in readings if r.source == "trace" and r.phase is probe.phase and _load(r) == _load(probe)
+        ]
+        trace = next((r for r in traces if probe.rank is None or r.rank in (None, probe.rank)), None)
+        if trace is None or trace.clock != probe.clock:
+            continue
+        typical = probe.p50_ms or probe.mean_ms
+        least = trace.mean_ms if trace.busy_ms is None else trace.busy_ms
+        allowed = min(max(typical, least), trace.mean_ms) if least <= trace.mean_ms else trace.mean_ms
+        name = (
+            f"{probe.phase.value}: probe{_rank(probe)} against trace ({least:.3f} to {trace.mean_ms:.3f} ms)"
+        )
+        if allowed > 0:
+            yield compared(name, probe, typical, allowed, TRACE)
+
+
+def compared(name: str, of: PhaseReading, first_ms: float, second_ms: float, limit: Limit) -> Agreement:
+    """Compare two numbers above 0; the result's limits have what is allowed in milliseconds in them."""
+    low = min(limit.low, -limit.allowed_ms / second_ms)
+    high = max(limit.high, limit.allowed_ms / second_ms)
+    apart = first_ms / second_ms - 1
+    agrees = low <= apart <= high
+    verdict = "within" if agrees else "outside"
+    return Agreement(
+        name=name,
+        concurrency=of.concurrency,
+        workload=of.workload,
+        first_ms=first_ms,
+        second_ms=second_ms,
+        apart=apart,
+        limit=(low, high),
+        agrees=agrees,
+        reason=limit.reason,
+        words=f"{name}: {first_ms:.3f} and {second_ms:.3f} ms, {apart:+.1%}, {verdict} {low:+.0%} to {high:+.0%}",
+    )
+
+
+def _same_load(
+    readings: Sequence[PhaseReading], phase: Phase, source: str, beside: PhaseReading
+) -> PhaseReading | None:
+    return next(
+        (r for r in readings if r.phase is phase and r.source == source and _load(r) == _load(beside)), None
+    )
+
+
+def _load(r: PhaseReading) -> tuple[int, str | None]:
+    return (r.concurrency, r.workload)
+
+
+def _rank(r: PhaseReading) -> str:
+    return "" if r.rank is None else f", rank {r.rank}"

@@ -1,0 +1,97 @@
+"""Promise: a verify call takes no longer than its budget says, in the middle (p50) and in the tail (p95)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokgate.records import LaunchEvidence, Verdict
+from tokgate.records.phases import Phase, PhaseReading
+from tokgate.rig.models import Rig
+from tokgate.stats.phases import FEWEST_FOR_P95
+from tokgate.verdicts.budgets import judge_metric
+from tokgate.verdicts.establish import Established
+from tokgate.verdicts.phases import (
+    doubts,
+    establish_phases,
+    limited,
+    not_told,
+    probe_of,
+    slowest,
+    why_no_verify,
+)
+from tokgate.verdicts.series import Series
+
+CHECK = "verify_latency"
+P50, P95 = "verify_ms", "verify_p95_ms"
+
+
+def verify_latency(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict, ...]:
+    """Judge p50 and p95 of the verify calls of the slowest rank, one value a barrier start.
+
+    The interval is that of every budget: between two order statistics of the starts' values. Without a source of
+    single calls a budget is `invalid`, with what was looked for; without a budget that is `inconclusive`.
+    """
+    established = establish_phases(rig, launch, workload, check=CHECK)
+    if isinstance(established, Verdict):
+        return (established,)
+    ranks = probe_of(launch, Phase.VERIFY, workload)
+    reading = slowest(ranks)
+    if reading is None:
+        return (not_told(rig, established, (P50, P95), check=CHECK, why=why_no_verify(launch)),)
+    starts = len({g.batch for g in established.good})
+    if len(reading.starts) < starts:
+        why = f"the probe tells of verify in {len(reading.starts)} of {starts} starts"
+        return (not_told(rig, established, (P50, P95), check=CHECK, why=why),)
+    told = _with_series(established, reading)
+    metrics = [P50]
+    warnings = doubts(launch, workload)
+    if P95 in told.series or limited(rig, launch, workload, (P95,)):
+        metrics.append(P95)
+    else:
+        warnings = (*warnings, f"no p95: {told.why_missing(P95)}")
+    evidence = tuple(_evidence(reading, ranks))
+    return tuple(
+        v
+        for m in metrics
+        for v in judge_metric(rig, told, m, check=CHECK, evidence=evidence, warnings=warnings)
+    )
+
+
+def _with_series(established: Established, reading: PhaseReading) -> Established:
+    source = f"probe, {reading.clock} clock"
+    tails = [s.p95_ms for s in reading.starts if s.p95_ms is not None]
+    series = {P50: _series(P50, [s.p50_ms for s in reading.starts], source, reading)}
+    missing = {}
+    if len(tails) == len(reading.starts):
+        series[P95] = _series(P95, tails, source, reading)
+    else:
+        few = min(s.n for s in reading.starts)
+        missing[P95] = f"a start has {few} verify calls, a p95 needs {FEWEST_FOR_P95}: raise output_tokens"
+    raw = (*established.raw, f"launches/{established.launch.launch.id}/probe")
+    return established.model_copy(
+        update={
+            "series": {**established.series, **series},
+            "missing": {**established.missing, **missing},
+            "raw": raw,
+        }
+    )
+
+
+def _series(metric: str, values: Sequence[float], source: str, reading: PhaseReading) -> Series:
+    return Series(
+        metric=metric, by_start=tuple((v,) for v in values), sources=(source,), warnings=reading.warnings
+    )
+
+
+def _evidence(reading: PhaseReading, ranks: Sequence[PhaseReading]) -> list[str]:
+    graph = "not told" if reading.graph_share is None else f"{reading.graph_share:.1%}"
+    found = [f"{reading.n} calls, mean {reading.mean_ms:.3f} ms; in a CUDA graph: {graph}"]
+    if len(ranks) > 1:
+        middles = [r.p50_ms if r.p50_ms is not None else r.mean_ms for r in ranks]
+        which = "unknown" if reading.rank is None else str(reading.rank)
+        found.append(
+            f"rank {which} is the slowest of {len(ranks)}, p50 from {min(middles):.3f} to {max(middles):.3f} ms"
+        )
+    if reading.cost is not None:
+        found.append(f"cost of measuring: {reading.cost}")
+    return found
