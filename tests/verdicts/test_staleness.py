@@ -39,7 +39,7 @@ def test_a_tree_patched_in_place_is_called_that_and_its_files_are_named() -> Non
         "the tree of the baseline matched its RECORD",
     )
     assert found.do is not None
-    assert "/opt/ml/bin/python -m pip install --force-reinstall --no-deps sglang==0.5.23" in found.do
+    assert "into /opt/ml/bin/python's own: pip install --force-reinstall --no-deps sglang==0.5.23" in found.do
     assert "--rig-set server.python=PATH" in found.do
     assert "pytest perf_tests -m baseline --rig small" in found.do
 

@@ -138,8 +138,8 @@ def _with_a_clean_tree(rig: Rig, before: Facts, now: Facts) -> str:
     if now.get("sglang.install") == "wheel":
         version = now.get("sglang.version") or "VERSION"
         clean = (
-            f"{rig.server.python} -m pip install --force-reinstall --no-deps sglang=={version}, or name a clean "
-            "environment: --rig-set server.python=PATH"
+            f"--rig-set server.python=PATH of a clean environment, or into {rig.server.python}'s own: "
+            f"pip install --force-reinstall --no-deps sglang=={version}"
         )
     elif commit is not None and commit != now.get("sglang.commit"):
         clean = f"git -C {place} checkout {commit}"
