@@ -7,6 +7,7 @@ the program it serves.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 import tomllib
@@ -65,6 +66,14 @@ def pytest_configure_node(node: Any) -> None:
     state = node.config.stash.get(_PUT_UP, None)
     if state is not None:
         node.workerinput["simbox_state"] = str(state)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how to play it again: whoever measured could not, and leaves the options out of what it prints."""
+    if config.stash.get(_PUT_UP, None) is not None:
+        again = shlex.join(["pytest", *config.invocation_params.args])
+        terminalreporter.write_line(f"simbox: on a fresh box; to play it again: {again}")
 
 
 @pytest.hookimpl(trylast=True)

@@ -76,6 +76,13 @@ def test_a_fresh_box_plays_it_and_is_gone_afterwards(gate: pytest.Pytester) -> N
     assert not Path(str(found["state"])).exists()
 
 
+def test_the_end_says_how_to_play_it_again(gate: pytest.Pytester) -> None:
+    play(gate, "--sim-scenario", "heat").stdout.fnmatch_lines(
+        ["simbox: *to play it again: pytest * --sim-scenario heat"]
+    )
+    play(gate).stdout.no_fnmatch_line("simbox: *")
+
+
 def test_a_folder_that_is_named_stays_and_its_box_is_down(gate: pytest.Pytester) -> None:
     (gate.path / "mine.toml").write_text("[knobs]\npatch_ms = 2.0\n")
     assert play(gate, "--sim-scenario", "./mine.toml", "--sim-state", "kept").ret == 0
