@@ -103,6 +103,11 @@ def test_what_another_box_left_in_the_folder_is_ended(gate: pytest.Pytester) -> 
     [
         (["--sim-scenario", "verify-nograph"], "*did you mean 'verify-no-graph'?*"),
         (["--sim-scenario", "./nowhere.toml"], "*no scenario*nowhere.toml*"),
+        (["--sim-scenario", ""], "*--sim-scenario without a name*"),
+        (
+            ["--sim-scenario", "heat", "--sim-state", "rigs"],
+            "*rigs holds something else than a simulated box*",
+        ),
         (["--sim-scenario", "heat", "--rig", "real"], "*rig real: it does not use the simulated box*"),
         (["--sim-scenario", "heat", "--rig", "other"], "*rig other: it does not use the simulated box*"),
         (["--sim-scenario", "heat", "--rig", "rigs/real.toml"], "*it does not use the simulated box*"),
