@@ -148,7 +148,8 @@ async def _serve(
     life.install()
     maker = Maker(
         knobs=knobs, engine=engine, context_length=args["context_length"],
-        draft=str(args["speculative_draft_model_path"]) if resolved.speculative else "",
+        # By its name: where a checkout lies must not change what is accepted.
+        draft=Path(str(args["speculative_draft_model_path"])).name if resolved.speculative else "",
         steps=resolved.shape.draft_steps, topk=resolved.topk, pin=pin,
     )  # fmt: skip
     app = App(
