@@ -102,6 +102,13 @@ def _blind(run: StoredRun) -> None:
     (run.folder / TELEMETRY).write_text("")
 
 
+def _short(run: StoredRun) -> None:
+    file = run.folder / TELEMETRY
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    first = next(line for line in lines if '"kind":"gpus"' in line)
+    file.write_text("".join(line for line in lines if line == first or '"kind":"gpus"' not in line))
+
+
 def _cut(run: StoredRun) -> None:
     def change(generation: dict[str, Any]) -> None:
         if generation["index"] == 3 and generation["workload"] == "single":
@@ -217,7 +224,36 @@ CHANGES: dict[str, tuple[Change, str, str, str]] = {
         INVALID,
         "somebody else computed on GPU 5.*4711",
     ),
-    "nobody watched the GPUs": (_blind, "decode_throughput", INVALID, "nothing is known of the GPUs"),
+    "nobody watched the GPUs": (
+        _blind,
+        "decode_throughput",
+        INVALID,
+        "nobody watched the GPUs: nothing is known",
+    ),
+    "the watching ended after one row": (
+        _short,
+        "decode_throughput",
+        INVALID,
+        "nothing is known of them in .* the rows begin after its start or end before its end",
+    ),
+    "the telemetry is gone": (
+        _json(LAUNCH, lambda launch: launch.update(telemetry=None)),
+        "decode_throughput",
+        INVALID,
+        "nobody watched the GPUs: the rig .* has 8, launch.json holds no telemetry",
+    ),
+    "the telemetry is of no GPU": (
+        _json(LAUNCH, lambda launch: launch["telemetry"].update(gpus=0)),
+        "decode_throughput",
+        INVALID,
+        "nobody watched the GPUs: the rig .* has 8, the telemetry is of 0",
+    ),
+    "memory was in use and nobody made a finding of it": (
+        _json("slate-start.json", lambda slate: slate["gpus"][5].update(allocated_mib=1894.0)),
+        "clean_slate",
+        INVALID,
+        "GPU 5 has 1894 MiB allocated session start, and nobody made a finding of it",
+    ),
 }
 
 

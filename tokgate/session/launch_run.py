@@ -19,6 +19,7 @@ from tokgate.rig.ranks import rank_count
 from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
 from tokgate.server.running import LOG_NAME
 
+from .decode_log import graph_steps
 from .measure import Measurement, Rounds
 from .plan import rig_for
 from .proof import DEBUG, Profiled, ProofRun
@@ -98,6 +99,7 @@ class LaunchRun:
             stop = server.stop()
             self._note(stop=stop)
             server.collect(self._bench.folder.launch_folder(self._launch.id))
+            self._note(graph=graph_steps(self._log))
             if self._proves:
                 self._note(nccl=self._proof().proof(self._log, self._profiled))
             self._tell(f"stopped after {stop.seconds:.1f} s")
