@@ -15,7 +15,7 @@ from tokgate.records import LaunchEvidence, Verdict
 from tokgate.session.plan import plan_launches
 from tokgate.session.stored import StoredSession
 
-from .rows import CONTROL
+from .selecting import CONTROL
 
 LAUNCH = f"launches/{CONTROL}/launch.json"
 GENERATIONS = f"launches/{CONTROL}/generations.jsonl"

@@ -11,7 +11,8 @@ from tests.gate.machine import marked, wait_for
 
 from .gate_run import GateRun, play
 from .playing import on_time
-from .rows import AT_END, AT_ONCE, AT_START, CONTROL, NCCL_TRUTH, PLAIN, ROWS, TRUTH, one_stream
+from .rows import ROWS
+from .selecting import AT_END, AT_ONCE, AT_START, CONTROL, NCCL_TRUTH, PLAIN, TRUTH, one_stream
 
 # A name that occurs nowhere else: what is found of it came from the command line.
 TRACER = "violet-otter"

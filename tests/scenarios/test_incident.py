@@ -12,7 +12,8 @@ import pytest
 from .expecting import PASS, REGRESSED
 from .gate_run import ROOT, GateRun, words_of
 from .playing import Playing
-from .rows import BY_NAME, CONTROL
+from .rows import BY_NAME
+from .selecting import CONTROL
 from .stored import StoredRun
 
 ERAS = {"88.8": ROOT / "baselines", "82.2": ROOT / "baselines" / "eras" / "82.2" / "baselines"}

@@ -8,7 +8,7 @@ import pytest
 
 from .gate_run import GateRun
 from .playing import Playing
-from .rows import CONTROL
+from .selecting import CONTROL
 from .stories import SEEN, TRACER
 
 

@@ -20,7 +20,7 @@ from tokgate.verdicts.identity import identity_hash
 from .expecting import INVALID, NO_BASELINE, PASS, REGRESSED
 from .gate_run import GateRun, rejudge, words_of
 from .playing import Playing
-from .rows import CONTROL
+from .selecting import CONTROL
 from .stored import GENERATIONS, LAUNCH, TELEMETRY, StoredRun
 
 Change = Callable[[StoredRun], None]

@@ -10,7 +10,8 @@ from simbox.truth_reader import read
 
 from .expecting import INVALID, PASS, REGRESSED, Keeps, Says
 from .gate_run import GateRun
-from .rows import BY_NAME, CONTROL
+from .rows import BY_NAME
+from .selecting import CONTROL
 from .stories import pair_of
 
 FLOOR = 86.1  # the rig's budget for the control arm
