@@ -182,8 +182,10 @@ def _own(state: Path) -> None:
         state.mkdir(parents=True, exist_ok=True)
         # In this order: beside another process that makes the same folder, it is seen empty or marked.
         empty = not any(state.iterdir())
-        if not empty and not (state / MARK).is_file():
-            raise StateError(f"{state} holds something else than a simulated box: name an empty folder")
+        if not empty and not (state / MARK).is_file() and _read(state) is None:
+            raise StateError(
+                f"{state} holds something else than a simulated box: name an empty folder, or remove it"
+            )
         (state / MARK).touch()
     except OSError as error:
         raise StateError(
