@@ -84,10 +84,16 @@ def slate_of(
     notes: Sequence[Finding] = (),
     nvml: FakeNvml | None = None,
     clock: FakeClock | None = None,
+    table: tuple[ProcessSeen, ...] | None = None,
 ) -> CleanSlate:
-    """Look, seeing of all marked processes only those of this test: others run beside it."""
+    """Look, seeing of all marked processes only those of this test: others run beside it.
+
+    `table`: what every look sees instead of this machine's processes, where hundreds of looks are made.
+    """
 
     def read_table(host: Host) -> tuple[ProcessSeen, ...]:
+        if table is not None:
+            return table
         run = f"run-{os.getpid()}-{Path(host.spec.work_dir).parent.name}"
         return tuple(p for p in processes(host) if p.mark is None or under(p.mark, run))
 
@@ -236,11 +242,15 @@ def test_notes_are_carried_along_and_leave_the_slate_clean(host: Host) -> None:
 
 
 def gpus_of(
-    host: Host, gpu: FakeGpu, then: Callable[[float], None], wait_s: float = 120.0
+    host: Host,
+    gpu: FakeGpu,
+    then: Callable[[float], None],
+    wait_s: float = 120.0,
+    table: tuple[ProcessSeen, ...] | None = None,
 ) -> tuple[float | None, float, list[str]]:
     """(allocated at the end, seconds waited, what was found about the GPU)."""
     clock = FakeClock(then)
-    slate = slate_of(host, rig(1, wait_s), nvml=FakeNvml(gpu), clock=clock)
+    slate = slate_of(host, rig(1, wait_s), nvml=FakeNvml(gpu), clock=clock, table=table)
     return slate.gpus[0].allocated_mib, slate.waited_s, [f.what for f in slate.findings if "GPU 0" in f.what]
 
 
@@ -259,7 +269,7 @@ def test_memory_that_comes_back_at_once_after_half_a_minute_is_waited_for(host: 
     def then(now: float) -> None:
         gpu.used = 0 if now >= 31 else gpu.used
 
-    assert gpus_of(host, gpu, then) == (0.0, 31.0, [])
+    assert gpus_of(host, gpu, then, table=()) == (0.0, 31.0, [])
 
 
 def test_memory_that_does_not_move_is_given_up_before_the_limit(host: Host) -> None:
@@ -275,7 +285,7 @@ def test_memory_that_comes_back_in_jumps_is_waited_for(host: Host) -> None:
         # Each pause is just short of giving up.
         gpu.used = max(0, 3000 - 1000 * int(now // 40)) * MIB
 
-    assert gpus_of(host, gpu, then, wait_s=300) == (0.0, 120.0, [])
+    assert gpus_of(host, gpu, then, wait_s=300, table=()) == (0.0, 120.0, [])
 
 
 def test_memory_that_grows_and_shrinks_is_not_on_its_way_back(host: Host) -> None:
@@ -284,7 +294,7 @@ def test_memory_that_grows_and_shrinks_is_not_on_its_way_back(host: Host) -> Non
     def then(now: float) -> None:
         gpu.used = (100 + int(now) % 7) * MIB
 
-    _, waited, found = gpus_of(host, gpu, then)
+    _, waited, found = gpus_of(host, gpu, then, table=())
     assert waited == STALL_S
     assert len(found) == 1
 
