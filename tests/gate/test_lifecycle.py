@@ -38,7 +38,6 @@ def test_a_second_gate_is_invalid_and_names_the_first(killed: Killed) -> None:
     assert run.launched == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_an_interrupted_gate_stops_its_server_and_reports(
     interrupted: dict[str, Interrupted], name: str
