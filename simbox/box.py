@@ -29,8 +29,14 @@ from typing import Any
 from simbox import environment, ledger
 from simbox.scenario import FOLDER, Scenario, ScenarioError, known, load
 
+# Lies in every state folder: nothing is ever changed or removed in a folder without it.
+MARK = "simbox-state"
 # Truth files of earlier server starts, some 0.4 MB each in a gate session.
 RUNS_KEPT = 40
+
+
+class StateError(Exception):
+    """A state folder that cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,9 @@ def up(state: Path, names: Sequence[str] = (), seed: int | None = None) -> Box:
     """Put the box up, or find it up. `names` empty: the scenario it was put up with.
 
     ScenarioError: it cannot be played. NoEnvironmentError: this Python lacks what the box needs.
+    StateError: the folder is somebody else's, or cannot be written.
     """
-    state.mkdir(parents=True, exist_ok=True)
+    _own(state)
     with _locked(state):
         before = _read(state)
         first = before is None
@@ -83,8 +90,14 @@ def next_start(state: Path) -> int:
 
 
 def down(state: Path) -> list[int]:
-    """End every process that the ledger knows, and forget the box. Returns the pids that were ended."""
-    ended = []
+    """End every process that the ledger knows, and forget the box. Returns the pids that were ended.
+
+    StateError: the folder holds something else than a box's state.
+    """
+    ended: list[int] = []
+    if not state.exists():
+        return ended
+    _own(state)
     for pid, ticks in set(ledger.all_pids(state)):
         if ledger.start_ticks(pid) == ticks:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -150,6 +163,37 @@ def _occupy(state: Path, scenario: Scenario) -> None:
 
 
 @contextlib.contextmanager
+def held(state: Path) -> Iterator[None]:
+    """Keep the box to one session. StateError: another one has it."""
+    _own(state)
+    with (state / "session").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StateError(
+                f"the box in {state} is in use by another session: name another folder"
+            ) from error
+        yield
+
+
+def _own(state: Path) -> None:
+    """Make the folder a box's state, or find it one. StateError."""
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        # In this order: beside another process that makes the same folder, it is seen empty or marked.
+        empty = not any(state.iterdir())
+        if not empty and not (state / MARK).is_file() and _read(state) is None:
+            raise StateError(
+                f"{state} holds something else than a simulated box: name an empty folder, or remove it"
+            )
+        (state / MARK).touch()
+    except OSError as error:
+        raise StateError(
+            f"{state} cannot hold a simulated box: {error.strerror}: name another folder"
+        ) from error
+
+
+@contextlib.contextmanager
 def _locked(state: Path) -> Iterator[None]:
     with (state / "lock").open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -181,11 +225,14 @@ def main() -> None:
                 f"{name:28} {tomllib.loads((FOLDER / f'{name}.toml').read_text(encoding='utf-8'))['title']}"
             )
     elif asked.do == "down":
-        print(f"ended: {down(asked.sim_state) or 'nobody'}")
+        try:
+            print(f"ended: {down(asked.sim_state) or 'nobody'}")
+        except StateError as error:
+            sys.exit(f"simbox: {error}")
     else:
         try:
             box = up(asked.sim_state, asked.sim_scenario, asked.sim_seed)
-        except (ScenarioError, environment.NoEnvironmentError) as error:
+        except (ScenarioError, StateError, environment.NoEnvironmentError) as error:
             sys.exit(f"simbox: {error}")
         print(f"SIMULATED box up in {box.state}, scenarios: {', '.join(box.scenario.names) or 'none'}")
 

@@ -36,7 +36,7 @@ class Maker:
     knobs: Knobs
     engine: Engine
     context_length: int
-    draft: str  # its path; "" without speculation
+    draft: str  # its name; "" without speculation
     steps: int
     topk: int
     pin: Pin | None

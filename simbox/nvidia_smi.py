@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from simbox import smi_table
-from simbox.box import Box, default_state, up
+from simbox.box import Box, StateError, default_state, up
 from simbox.environment import NoEnvironmentError
 from simbox.scenario import ScenarioError
 from simbox.smi_gpu import ALIASES, FIELDS, Gpu, gpus
@@ -152,7 +152,7 @@ def _csv(
 def main() -> None:
     try:
         box = up(default_state(), tuple(n for n in os.environ.get("SIMBOX_SCENARIO", "").split(",") if n))
-    except (ScenarioError, NoEnvironmentError) as error:
+    except (ScenarioError, StateError, NoEnvironmentError) as error:
         sys.exit(f"simbox: {error}")
     knobs = box.scenario.knobs
     if knobs.smi == "absent":

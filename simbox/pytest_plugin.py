@@ -7,6 +7,8 @@ the program it serves.
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import shutil
 import tempfile
 import tomllib
@@ -15,12 +17,13 @@ from typing import Any
 
 import pytest
 
-from simbox.box import down, up
+from simbox.box import StateError, down, held, up
 from simbox.environment import NoEnvironmentError
 from simbox.scenario import ScenarioError, load
 
 OPTIONS = ("--sim-scenario", "--sim-seed", "--sim-state")
 _PUT_UP = pytest.StashKey[Path]()
+_HELD = pytest.StashKey[contextlib.ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,10 +71,19 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how to play it again: whoever measured could not, and leaves the options out of what it prints."""
+    if config.stash.get(_PUT_UP, None) is not None:
+        again = shlex.join(["pytest", *config.invocation_params.args])
+        terminalreporter.write_line(f"simbox: on a fresh box; to play it again: {again}")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     state = config.stash.get(_PUT_UP, None)
     if state is not None:
         down(state)
+        config.stash[_HELD].close()
         if not config.option.sim_state:
             shutil.rmtree(state, ignore_errors=True)
 
@@ -84,7 +96,9 @@ def _wanted(config: pytest.Config) -> bool:
 def _put_up(config: pytest.Config) -> None:
     names = tuple(n.strip() for part in config.option.sim_scenario for n in part.split(",") if n.strip())
     here = config.invocation_params.dir
-    names = tuple(str((here / n).resolve()) if n.endswith(".toml") or "/" in n else n for n in names)
+    if config.option.sim_scenario and not names:
+        raise pytest.UsageError("--sim-scenario without a name; `python -m simbox.box scenarios` lists them")
+    names = tuple(str(Path(here, n).absolute()) if n.endswith(".toml") or "/" in n else n for n in names)
     _need_a_box(config)
     try:
         load(names, seed=config.option.sim_seed or 0)
@@ -92,11 +106,13 @@ def _put_up(config: pytest.Config) -> None:
             return
         kept = config.option.sim_state
         # No word of the scenario in the folder's name: it is known to those who measure.
-        state = (here / kept).resolve() if kept else Path(tempfile.mkdtemp(prefix="simbox-"))
+        state = Path(here, kept).absolute() if kept else Path(tempfile.mkdtemp(prefix="simbox-"))
+        config.stash[_HELD] = contextlib.ExitStack()
+        config.stash[_HELD].enter_context(held(state))
         down(state)
         config.stash[_PUT_UP] = state
         up(state, names, config.option.sim_seed or 0)
-    except (ScenarioError, NoEnvironmentError) as error:
+    except (ScenarioError, StateError, NoEnvironmentError) as error:
         raise pytest.UsageError(f"simbox: {error}") from error
     _tell(config, str(state))
 

@@ -58,23 +58,30 @@ def known() -> tuple[str, ...]:
 
 def _read(name: str, seed: int) -> dict[str, Any]:
     file = Path(name) if name.endswith(".toml") or "/" in name else FOLDER / f"{name}.toml"
-    if not file.is_file():
-        raise ScenarioError(f"no scenario {name!r} ({file}){_nearest(Path(name).stem, known())}")
     try:
+        if not file.is_file():
+            raise ScenarioError(f"no scenario {name!r} ({file}){_nearest(Path(name).stem, known())}")
         read = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ScenarioError(f"the scenario {name[:200]!r} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits
         raise ScenarioError(f"{file} is no TOML: {error}") from error
     for key in read:
         if key not in ("title", "gate", "layer", "needs", "knobs", "random"):
             raise ScenarioError(
                 f"{file}: unknown key {key!r}{_nearest(key, ('title', 'gate', 'layer', 'knobs', 'random'))}"
             )
+    for table in ("knobs", "random"):
+        if not isinstance(read.get(table, {}), dict):
+            raise ScenarioError(f"{file}: {table} = {read[table]!r}: write a table, [{table}]")
     values = {key: _checked(file, key, value) for key, value in read.get("knobs", {}).items()}
     drawn = random.Random(f"{seed}/{file.stem}")  # noqa: S311 - a repeatable draw, not a secret
     for key, limits in read.get("random", {}).items():
         if not (isinstance(limits, list) and len(limits) == 2):
             raise ScenarioError(f"{file}: [random] {key} = {limits!r}: give [lowest, highest]")
         low, high = (_checked(file, key, limit) for limit in limits)
+        if isinstance(low, bool) or not isinstance(low, int | float) or low > high:
+            raise ScenarioError(f"{file}: [random] {key} = {limits!r}: give two numbers, the lower one first")
         values[key] = drawn.randint(low, high) if isinstance(low, int) else drawn.uniform(low, high)
     return values
 

@@ -14,7 +14,7 @@ from typing import Any
 from simbox import MARK
 from simbox.app import App
 from simbox.arguments import Command, parse
-from simbox.box import Box, default_state, next_start, up
+from simbox.box import Box, StateError, default_state, next_start, up
 from simbox.engine import Engine, EngineSettings
 from simbox.environment import NoEnvironmentError
 from simbox.faults import Faults
@@ -43,7 +43,7 @@ def run(argv: Sequence[str]) -> None:
     try:
         box = _with_tree(up(command.state or default_state(), command.scenarios, command.seed))
         resolved = resolve(command, box.scenario.knobs)
-    except (ScenarioError, NoEnvironmentError) as error:
+    except (ScenarioError, StateError, NoEnvironmentError) as error:
         sys.exit(f"simbox: {error}")
     except ArgumentsRefusedError as error:
         log.bare(f"Traceback (most recent call last):\n  (simulated)\nRuntimeError: {error}")
@@ -158,7 +158,8 @@ async def _serve(
     life.install()
     maker = Maker(
         knobs=knobs, engine=engine, context_length=args["context_length"],
-        draft=str(args["speculative_draft_model_path"]) if resolved.speculative else "",
+        # By its name: where a checkout lies must not change what is accepted.
+        draft=Path(str(args["speculative_draft_model_path"])).name if resolved.speculative else "",
         steps=resolved.shape.draft_steps, topk=resolved.topk, pin=pin,
     )  # fmt: skip
     app = App(

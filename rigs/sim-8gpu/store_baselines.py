@@ -27,8 +27,8 @@ ERAS = {
         "the later day: debugging patches left in the tree, 82.2 tok/s without speculation",
     ),
 }
-# Judged or not, the run holds what is to be stored; without a baseline it cannot end as a pass.
-MEASURED = {0, 10, 12, 13}
+# Without a baseline the first session cannot end as a pass; what ends worse is not stored.
+MEASURED = {0, 10, 12}
 
 
 def main() -> None:

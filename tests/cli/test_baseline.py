@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig, make_run
+from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, make_run
 from tokgate.cli.baseline import baseline
 from tokgate.cli.errors import GateGroup
-from tokgate.records import LaunchEvidence
+from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.rig.models import Rig
 
 ONE = [{"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 6}]
@@ -18,6 +21,7 @@ def write_run(folder: Path, *launches: LaunchEvidence, rig: Rig | None = None) -
     """Write a run folder as a session leaves it."""
     run = make_run(*launches)
     folder.mkdir(parents=True)
+    (folder / "verdicts.json").write_text("[]")
     (folder / "run.json").write_text(run.info.model_copy(update={"run_id": folder.name}).model_dump_json())
     (folder / "rig.json").write_text((rig or make_rig(workloads=ONE)).model_dump_json())
     for name, record in (
@@ -249,3 +253,59 @@ def test_a_run_that_contradicts_itself_on_simulated_is_refused(checkout: Checkou
 
     assert refused.exit_code == 4
     assert "rig.json the opposite" in refused.stderr
+
+
+REGRESSED = Verdict(
+    check="decode_throughput",
+    outcome=Outcome.REGRESSED,
+    headline="decode 44.6 tok/s on baseline: below the floor\x1b[2J",
+    arm="baseline",
+    launch="01-baseline",
+)
+
+
+def test_a_run_that_ended_regressed_is_stored_knowingly_or_not_at_all(checkout: Checkout) -> None:
+    run = Path(checkout.run("slow", *controls()))
+    (run / "verdicts.json").write_text(f"[{REGRESSED.model_dump_json()}]")
+
+    refused = checkout.tokgate("update", str(run), "--why", "first")
+    assert refused.exit_code == 4
+    assert "decode_throughput regressed: decode 44.6 tok/s on baseline: below the floor" in refused.stderr
+    assert "--despite-doubts" in refused.stderr
+    assert "\x1b" not in refused.stderr
+    assert checkout.files() == []
+
+    stored = checkout.tokgate("update", str(run), "--why", "first", "--despite-doubts")
+    assert stored.exit_code == 0
+    assert "doubt: decode_throughput regressed: decode 44.6 tok/s" in stored.output
+
+
+def test_a_reader_that_goes_away_costs_no_file(checkout: Checkout) -> None:
+    """`tokgate baseline update … | head -1`: the pipe is closed before the first line is printed."""
+    (checkout.root / "rigs").mkdir()
+    run = checkout.run("first", *controls(), eagle3())
+    read, write = os.pipe()
+    os.close(read)
+    program = "from tokgate.cli.main import main; main()"
+    asked = ["--root", str(checkout.root), "baseline", "update", run, "--why", "first"]
+    command = [sys.executable, "-c", program, *asked]
+    try:
+        ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
+    finally:
+        os.close(write)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len([path for path in checkout.files() if path.suffix == ".json"]) == 2
+
+
+def test_launches_that_stand_for_no_arm_are_compared_with_nothing(checkout: Checkout) -> None:
+    checkout.tokgate("update", checkout.run("first", *controls()), "--why", "first")
+    proof = make_launch((), id="00-nccl-proof", role="nccl-proof")
+    off = make_launch(id="05-nccl-off", role="nccl-off")
+
+    compared = checkout.tokgate("diff", checkout.run("second", proof, *controls(), off)).output
+    assert "nccl" not in compared
+    assert "01-baseline single: against" in compared
+    assert "invalid" not in compared
+    alone = checkout.tokgate("diff", checkout.run("third", proof))
+    assert "stands for an arm: there is nothing to compare" in alone.output

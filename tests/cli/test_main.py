@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import tokgate
 from tokgate.cli.checkout import find_checkout
 from tokgate.cli.errors import GateGroup
 from tokgate.cli.main import main
@@ -41,6 +42,11 @@ def test_the_checkout_is_the_nearest_folder_with_rigs(tmp_path: Path) -> None:
 
 def test_elsewhere_the_checkout_is_where_tokgate_was_installed_from(tmp_path: Path) -> None:
     assert find_checkout(tmp_path) == Path(__file__).parents[2]
+
+
+def test_the_version_is_told() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"tokgate, version {tokgate.__version__}\n")
 
 
 def test_a_root_that_is_no_folder_is_refused() -> None:

@@ -12,7 +12,13 @@ from tests.cli.test_baseline import write_run
 from tests.verdicts.evidence import controls
 from tokgate.cli.main import main
 
-PROMISE = "def test_promise() -> None:\n    pass\n"
+PROMISE = """
+from pathlib import Path
+
+def test_promise(pytestconfig) -> None:
+    assert pytestconfig.rootpath == Path(__file__).parents[1]
+    assert pytestconfig.inipath == pytestconfig.rootpath / "pyproject.toml"
+"""
 OPTIONS = """
 def pytest_addoption(parser):
     parser.addoption("--rejudge")
@@ -21,17 +27,21 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
+    return make_checkout(tmp_path)
+
+
+def make_checkout(tmp_path: Path) -> Path:
     for folder in ("rigs", "perf_tests"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = eagle3\n")
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\nmarkers = ["eagle3"]\n')
     (tmp_path / "conftest.py").write_text(OPTIONS)
     (tmp_path / "perf_tests" / "test_promise.py").write_text(PROMISE)
     (tmp_path / "stranger.py").write_text("from pathlib import Path\nPath(__file__ + '.ran').touch()\n")
     return tmp_path
 
 
-def judged_again(checkout: Path, selection: str) -> Result:
-    run = write_run(checkout / "run", *controls())
+def judged_again(checkout: Path, selection: str, folder: Path | None = None) -> Result:
+    run = write_run(folder or checkout / "run", *controls())
     told = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**told, "selection": selection}))
     return CliRunner().invoke(main, ["--root", str(checkout), "report", str(run)])
@@ -71,3 +81,27 @@ def test_a_selection_that_does_more_than_select_is_refused(checkout: Path, selec
 def test_what_was_selected_is_selected_again(checkout: Path, selection: str, code: int) -> None:
     assert judged_again(checkout, selection).exit_code == code
     assert not (checkout / "stranger.py.ran").exists()
+
+
+def test_a_run_of_another_checkout_is_judged_by_this_one(tmp_path: Path) -> None:
+    here, other = make_checkout(tmp_path / "here"), make_checkout(tmp_path / "other")
+    (other / "perf_tests" / "test_promise.py").write_text(
+        "def test_promise() -> None:\n    raise ValueError\n"
+    )
+    assert judged_again(here, "perf_tests", other / "reports" / "run").exit_code == 0
+
+
+def test_a_folder_without_a_configuration_of_pytest_is_refused(checkout: Path) -> None:
+    (checkout / "pyproject.toml").unlink()
+    result = judged_again(checkout, "perf_tests")
+    assert result.exit_code == 4
+    assert "tokgate --root PATH" in result.stderr
+
+
+def test_a_missing_run_is_told_what_to_do_and_not_to_name_itself(checkout: Path) -> None:
+    missing = checkout / "reports" / "latest"
+    result = CliRunner().invoke(main, ["--root", str(checkout), "report", str(missing)])
+    assert result.exit_code == 4
+    assert "found: no such folder" in result.stderr
+    assert "e.g. reports/latest" not in result.stderr
+    assert "run the gate first" in result.stderr

@@ -102,13 +102,39 @@ def test_check_says_what_nccl_and_sglang_make_of_the_settings() -> None:
     result = tokgate("rig", "check", "kimi-k2.5-8gpu", *overrides)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "kimi-k2.5-8gpu: ok"
+    assert lines[0] == "kimi-k2.5-8gpu: in order, 2 warnings"
     assert max(map(len, lines)) <= 80
     text = " ".join(result.stdout.split())
     assert 'warning: NCCL_P2P_LEVEL = "sys": NCCL ignores "sys" without a word' in text
     assert "do: write SYS (NCCL 2.30.7 src/graph/paths.cc, ncclGetLevel;" in text
     assert 'warning: CUDA_DEVICE_MAX_CONNECTIONS = "1": SGLang sets it to 8 (engine.py)' in text
     assert text.index("warning: ") < text.index("note: NCCL_MAX_NCHANNELS")
+
+
+def test_check_warns_of_an_argument_that_no_sglang_takes() -> None:
+    misspelt = ("--rig-set", "server.args.mem_fraction_staic=0.8")
+    result = tokgate("rig", "check", "sglang-cpu", *misspelt)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "sglang-cpu: in order, 1 warning"
+    text = " ".join(result.stdout.split())
+    assert "warning: server.args.mem_fraction_staic" in text
+    assert "do: write mem_fraction_static" in text
+
+
+def test_a_strict_check_fails_on_warnings_alone() -> None:
+    misspelt = ("--rig-set", "server.args.mem_fraction_staic=0.8")
+    assert tokgate("rig", "check", "--strict", "kimi-k2.5-8gpu").exit_code == 0  # notes are none
+    result = tokgate("rig", "check", "--strict", "sglang-cpu", *misspelt)
+    assert result.exit_code == 4
+    assert "1 warning, listed above" in result.stderr
+
+
+def test_check_refuses_an_address_that_is_none() -> None:
+    result = tokgate("rig", "check", "sglang-cpu", "--rig-set", "host.testinfra=bench@dgx01")
+    assert result.exit_code == 4
+    assert 'host.testinfra: found "bench@dgx01"; wanted local:// for this machine, or ssh://' in result.stderr
+    assert "ssh://bench@dgx01 perhaps" in result.stderr
 
 
 def test_check_refuses_what_nccl_would_refuse() -> None:

@@ -176,6 +176,31 @@ def test_a_dripping_answer_ends_at_the_limit() -> None:
         plain.get_json("/x")
 
 
+@pytest.mark.parametrize(
+    ("head", "drop"),
+    [
+        (b"", b"H"),
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
+        (b"HTTP/1.1 200 OK\r\n", b"X-Y: z\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b" "),  # no length: its end is that of the connection
+    ],
+)
+def test_dripping_headers_end_at_the_limit(head: bytes, drop: bytes) -> None:
+    def script(connection: Connection) -> None:
+        connection.read_request()
+        connection.send(head)
+        while not connection.over.wait(0.02):
+            connection.send(drop)
+
+    with (
+        serving(script) as target,
+        Control(f"http://127.0.0.1:{target.port}", timeouts=Timeouts(call=0.3)) as plain,
+        pytest.raises(ServerLost, match=r"still dripping after 0\.3 s"),
+    ):
+        plain.get_json("/x")
+
+
 def test_a_silent_server_ends_at_the_limit() -> None:
     def script(connection: Connection) -> None:
         connection.read_request()

@@ -30,6 +30,10 @@ while True:
         state = json.load(file)
     if pause is not None and state.get("ends"):
         sys.exit("Unable to determine the device handle for GPU 0000:11:00.0: GPU is lost.")
+    if pause is not None and state.get("floods"):
+        flood = "GPU-0, %d, 4096, " + "x" * 40 + "\\n"
+        while True:
+            sys.stdout.write("".join(flood % pid for pid in range(1, 1000)))
     for row in state["gpus" if asked.startswith("--query-gpu") else "apps"]:
         for field in fields:
             if field not in row:
@@ -37,7 +41,7 @@ while True:
                 sys.exit(2)
         print(", ".join(str(row[field]) for field in fields))
     sys.stdout.flush()
-    if pause is None:
+    if pause is None or state.get("once"):
         break
     time.sleep(pause)
 """
@@ -72,9 +76,10 @@ class StandIn:
         program.write_text(f"#!{sys.executable} -IS\n{_PROGRAM}")
         program.chmod(0o755)
 
-    def tell(self, *, gpus: list[dict[str, Any]], apps: list[dict[str, Any]], ends: bool = False) -> None:
+    def tell(self, *, gpus: list[dict[str, Any]], apps: list[dict[str, Any]], **state: bool) -> None:
+        """`ends`: a repeated answer ends; `once`: after its first one; `floods`: it never ends."""
         draft = self.folder / "state.draft"
-        draft.write_text(json.dumps({"gpus": gpus, "apps": apps, "ends": ends}))
+        draft.write_text(json.dumps({"gpus": gpus, "apps": apps, **state}))
         draft.replace(self.folder / "state.json")
 
     def pids(self) -> list[int]:

@@ -1,3 +1,5 @@
+"""Processes, ports and notes of a machine that is, or is not, clean."""
+
 from __future__ import annotations
 
 import os
@@ -5,55 +7,22 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.hosts.fake_gpus import MIB, FakeGpu, FakeNvml, row, write_nvidia_smi
+from tests.hosts.slates import NOBODY, FakeClock, rig, slate_of
 from tests.sshd import Sshd
-from tokgate.hosts.clean_slate import STALL_S, look
+from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.lease import lease
-from tokgate.hosts.processes import processes, under
+from tokgate.hosts.processes import processes
 from tokgate.records import CleanSlate, Finding, ProcessSeen
 from tokgate.rig.models import (
-    ArmSpec,
-    GpuSpec,
     HostSpec,
-    Rig,
-    ServerSpec,
-    TokenIdPrompts,
-    WorkloadSpec,
 )
-
-NOBODY: frozenset[tuple[int, int]] = frozenset()
-
-
-def rig(gpus: int = 0, wait_s: float = 120.0) -> Rig:
-    return Rig(
-        name="test",
-        gpus=GpuSpec(count=gpus, wait_s=wait_s),
-        server=ServerSpec(python="python3", model_path="/model"),
-        arms=(ArmSpec(name="baseline", kind="baseline"),),
-        prompt_sets={"p": TokenIdPrompts(kind="token-ids", length=4, first_id=1, last_id=9)},
-        workloads=(WorkloadSpec(name="single", prompts="p", output_tokens=4, repeats=1),),
-    )
-
-
-class FakeClock:
-    """Time passes only by sleeping; `then` happens at each sleep."""
-
-    def __init__(self, then: Callable[[float], None] = lambda now: None) -> None:
-        self.now = 0.0
-        self.then = then
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float, /) -> None:
-        self.now += seconds
-        self.then(self.now)
 
 
 @pytest.fixture
@@ -73,35 +42,6 @@ def child(run_id: str) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "1000"], env=environment) as process:
         yield process
         process.kill()
-
-
-def slate_of(
-    host: Host,
-    wanted: Rig | None = None,
-    *,
-    port: int | None = None,
-    ours: frozenset[tuple[int, int]] = NOBODY,
-    notes: Sequence[Finding] = (),
-    nvml: FakeNvml | None = None,
-    clock: FakeClock | None = None,
-) -> CleanSlate:
-    """Look, seeing of all marked processes only those of this test: others run beside it."""
-
-    def read_table(host: Host) -> tuple[ProcessSeen, ...]:
-        run = f"run-{os.getpid()}-{Path(host.spec.work_dir).parent.name}"
-        return tuple(p for p in processes(host) if p.mark is None or under(p.mark, run))
-
-    return look(
-        host,
-        wanted or rig(),
-        when="before 01-baseline",
-        port=port,
-        ours=ours,
-        notes=notes,
-        nvml=nvml,
-        clock=clock or FakeClock(),
-        read_table=read_table,
-    )
 
 
 def without_notes(slate: CleanSlate) -> list[Finding]:
@@ -235,72 +175,6 @@ def test_notes_are_carried_along_and_leave_the_slate_clean(host: Host) -> None:
     assert slate.clean
 
 
-def gpus_of(
-    host: Host, gpu: FakeGpu, then: Callable[[float], None], wait_s: float = 120.0
-) -> tuple[float | None, float, list[str]]:
-    """(allocated at the end, seconds waited, what was found about the GPU)."""
-    clock = FakeClock(then)
-    slate = slate_of(host, rig(1, wait_s), nvml=FakeNvml(gpu), clock=clock)
-    return slate.gpus[0].allocated_mib, slate.waited_s, [f.what for f in slate.findings if "GPU 0" in f.what]
-
-
-def test_memory_on_its_way_back_is_waited_for(host: Host) -> None:
-    gpu = FakeGpu(used=4 * MIB)
-
-    def then(now: float) -> None:
-        gpu.used = max(0, gpu.used - MIB)
-
-    assert gpus_of(host, gpu, then) == (0.0, 4.0, [])
-
-
-def test_memory_that_comes_back_at_once_after_half_a_minute_is_waited_for(host: Host) -> None:
-    gpu = FakeGpu(used=122_000 * MIB)
-
-    def then(now: float) -> None:
-        gpu.used = 0 if now >= 31 else gpu.used
-
-    assert gpus_of(host, gpu, then) == (0.0, 31.0, [])
-
-
-def test_memory_that_does_not_move_is_given_up_before_the_limit(host: Host) -> None:
-    allocated, waited, found = gpus_of(host, FakeGpu(used=MIB), lambda now: None)
-    assert (allocated, waited) == (1.0, STALL_S)
-    assert len(found) == 1
-
-
-def test_memory_that_comes_back_in_jumps_is_waited_for(host: Host) -> None:
-    gpu = FakeGpu(used=3000 * MIB)
-
-    def then(now: float) -> None:
-        # Each pause is just short of giving up.
-        gpu.used = max(0, 3000 - 1000 * int(now // 40)) * MIB
-
-    assert gpus_of(host, gpu, then, wait_s=300) == (0.0, 120.0, [])
-
-
-def test_memory_that_grows_and_shrinks_is_not_on_its_way_back(host: Host) -> None:
-    gpu = FakeGpu(used=100 * MIB)
-
-    def then(now: float) -> None:
-        gpu.used = (100 + int(now) % 7) * MIB
-
-    _, waited, found = gpus_of(host, gpu, then)
-    assert waited == STALL_S
-    assert len(found) == 1
-
-
-def test_an_ending_holder_that_is_replaced_by_a_stranger_is_not_waited_for(host: Host) -> None:
-    gpu = FakeGpu(used=100 * MIB)
-
-    def then(now: float) -> None:
-        if now == 5:
-            gpu.processes.append((os.getpid(), 100 * MIB))
-
-    _, waited, found = gpus_of(host, gpu, then)
-    assert waited == 5
-    assert f"pid {os.getpid()}" in found[0]
-
-
 def test_a_look_reads_the_process_table_once_and_says_what_it_took(host: Host) -> None:
     tables = []
 
@@ -339,29 +213,6 @@ def test_a_leftover_of_many_processes_is_named_in_short_with_every_pid(host: Hos
     (finding,) = [f for f in slate.findings if run_id in f.what]
     assert finding.what.endswith("pid 103 of an unknown user (x); and 7 more")
     assert finding.do.endswith("kill -KILL 100 101 102 103 104 105 106 107 108 109 110")
-
-
-def test_the_rigs_limit_holds_even_while_memory_shrinks(host: Host) -> None:
-    gpu = FakeGpu(used=1000 * MIB)
-
-    def then(now: float) -> None:
-        gpu.used -= MIB
-
-    _, waited, found = gpus_of(host, gpu, then, wait_s=10)
-    assert waited == 10
-    assert len(found) == 1
-
-
-def test_a_living_stranger_is_not_waited_for(host: Host) -> None:
-    gpu = FakeGpu(used=MIB, processes=[(os.getpid(), MIB)])
-    _, waited, found = gpus_of(host, gpu, lambda now: None)
-    assert waited == 0
-    assert f"pid {os.getpid()}" in found[0]
-
-
-def test_what_cannot_be_seen_is_not_waited_for(host: Host) -> None:
-    _, waited, found = gpus_of(host, FakeGpu(memory_fails=3), lambda now: None)
-    assert (waited, len(found)) == (0, 1)
 
 
 @pytest.mark.sshd

@@ -104,7 +104,7 @@ def test_a_sound_box_has_facts_and_no_notes(box: Box) -> None:
     assert facts["gpu.1.uuid"] == "GPU-1"
     assert facts["gpu.0.power.default_limit"] == "700.00"
     assert facts["gpu.0.memory.reserved"] == "616"
-    assert (facts["gpu.cuda"], facts["gpu.library"]) == ("13.1", "590.48")
+    assert (facts["gpu.cuda"], facts["gpu.nvml"]) == ("13.1", "590.48")
     assert facts["gpu.topology.0-1"] == "NV18"
     assert (facts["gpu.1.cpu_affinity"], facts["gpu.1.numa"]) == ("32-63", "1")
 
@@ -161,7 +161,7 @@ def test_what_an_older_driver_does_not_know_is_none_with_a_reason(box: Box) -> N
     facts, unread, notes = gpu_facts(box.host, 2)
     assert notes == ()
     assert facts["gpu.0.power.limit"] == "700.00"
-    for key in ("gpu.power.default_limit", "gpu.memory.reserved", "gpu.topology", "gpu.cuda", "gpu.library"):
+    for key in ("gpu.power.default_limit", "gpu.memory.reserved", "gpu.topology", "gpu.cuda", "gpu.nvml"):
         assert facts[key] is None
         assert unread[key]
     assert "Unknown command" in unread["gpu.topology"]

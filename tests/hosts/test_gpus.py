@@ -309,6 +309,37 @@ def test_a_holder_says_since_when_and_in_which_container_it_runs() -> None:
     )
 
 
+def test_a_gpu_with_less_than_nothing_allocated_is_not_empty() -> None:
+    gpu = GpuSeen(index=0, name="H200", allocated_mib=-5.0, source="nvidia-smi")
+    finding = only(judge(GpuReadout(gpus=(gpu,)), (), GpuSpec(count=1), frozenset()))
+    assert finding.severity == "unknown"
+
+
+def test_memory_that_is_neither_used_nor_free_is_not_clean(host: Host, bin_folder: Path) -> None:
+    cells = "0, GPU-0, RTX PRO 6000, 0:3, 590, 97887, [N/A], 0, 1000, Disabled, 1, 1, 1, 1, 1\n"
+    write_nvidia_smi(bin_folder, gpus=cells)
+    finding = only(look_at_gpus(host, GpuSpec(count=1), no_nvml())[2])
+    assert finding.severity == "unknown"
+    assert "96887 MiB are neither used nor free" in finding.what
+
+
+def test_of_many_findings_the_worst_are_told_and_the_rest_counted() -> None:
+    gpu = GpuSeen(index=0, name="H200", allocated_mib=0.0, source="nvidia-smi")
+    attached = tuple(GpuHolder(gpu_index=0, pid=pid, used_mib=1.0) for pid in range(1, 500))
+    elsewhere = GpuHolder(gpu_index=None, pid=9999, used_mib=1.0)
+    spec = GpuSpec(count=1)
+    found = judge(GpuReadout(gpus=(gpu,)), (*attached, elsewhere), spec, frozenset())
+    assert len(found) == 21
+    assert found[0].severity == "unclean"
+    assert "pid 9999" in found[0].what
+    assert found[-1].what.startswith("480 more findings, the first of them: GPU 0 (H200): pid 20 ")
+    held = gpu.model_copy(update={"allocated_mib": 499.0})
+    (finding,) = judge(GpuReadout(gpus=(held,)), attached, spec, frozenset())
+    assert finding.what.endswith(" and 479 more")
+    assert "pid 20 " in finding.what
+    assert "pid 21 " not in finding.what
+
+
 def test_a_warning_amid_the_rows_is_a_note(host: Host, bin_folder: Path) -> None:
     write_nvidia_smi(bin_folder, gpus=row(0) + "WARNING: infoROM is corrupted at gpu 00000000:00:00.0\n")
     gpus, _, findings = look_at_gpus(host, GpuSpec(count=1), no_nvml())

@@ -88,7 +88,7 @@ def test_a_second_gate_is_told_who_holds_it_and_what_to_do(host: Host) -> None:
             pass
         holder = holder_of(host)
         first.communicate("")
-    assert caught.value.found.startswith("run-1 has held it since 2")
+    assert caught.value.found.startswith("another gate is at work on local: run-1 has held it since 2")
     assert f"pid {first.pid} of " in caught.value.found
     assert f"end pid {first.pid}" in caught.value.do
     assert holder is not None
@@ -108,7 +108,7 @@ def test_of_gates_that_race_for_it_exactly_one_wins(host: Host) -> None:
         gate.communicate("")
     winners = [answer for answer in answers if answer.startswith("held")]
     assert winners == [f"held its owner, pid {dead.pid} on this machine, is gone"]
-    assert all(answer.startswith(("held", "refused run-")) for answer in answers)
+    assert all(answer.startswith(("held", "refused another gate")) for answer in answers)
 
 
 def test_the_lease_of_a_killed_gate_is_taken_over_and_said_so(host: Host) -> None:

@@ -155,6 +155,36 @@ def test_a_stream_that_ends_is_told_and_the_load_goes_on(stand_in: StandIn) -> N
     assert any("(gpus) ended with 1: Unable to determine" in problem for problem in told.problems)
 
 
+def test_a_stream_that_answers_once_and_ends_is_told(stand_in: StandIn) -> None:
+    stand_in.tell(gpus=[gpu(0)], apps=[app(0, own_pid())], once=True)
+    followed = Followed()
+    spec = rig(stand_in.folder, gpus=1)
+    watching = watch(connect(spec.host), spec, server(own_pid()), write=followed)
+    followed.wait_until(lambda rows: {"gpus", "holders"} <= kinds(rows) and host_rows(rows) > 30)
+    told = watching.end()
+
+    assert told.rows["gpus"] == 1
+    assert any("nvidia-smi told nothing of the GPUs for " in problem for problem in told.problems)
+    for kind in ("gpus", "holders"):
+        assert any(f"nvidia-smi ({kind}) ended with 0" in problem for problem in told.problems)
+
+
+def test_a_flood_costs_little_and_is_told(stand_in: StandIn) -> None:
+    stand_in.tell(gpus=[gpu(0)], apps=[], floods=True)
+    followed = Followed()
+    spec = rig(stand_in.folder, gpus=1)
+    watching = watch(connect(spec.host), spec, server(own_pid()), write=followed)
+    followed.wait_until(lambda rows: host_rows(rows) > 10)
+    told = watching.end()
+
+    # Answers with too many rows are none: half of one must not look like all.
+    assert "holders" not in told.rows
+    assert told.rows.get("gpus", 0) <= 100 + 20 * (told.wall_s or 0)
+    assert any(problem.startswith("nvidia-smi (holders) floods: ") for problem in told.problems)
+    assert sum(len(row.model_dump_json()) for row in followed.rows) < 200_000
+    assert len(told.problems) < 10
+
+
 def test_a_host_without_nvidia_smi_is_watched_for_its_load(tmp_path: Path) -> None:
     spec = rig(tmp_path, gpus=1)
     told = watch(connect(spec.host), spec, server(own_pid()), write=Followed()).end()

@@ -63,6 +63,16 @@ def test_a_file_that_is_full_loses_rows_and_says_how_many() -> None:
     assert keeper.dropped > 0
 
 
+def test_the_longest_silence_is_within_or_at_the_end() -> None:
+    keeper = RowKeeper(lambda _: None)
+    assert keeper.longest_silence_s("host", 99 * SECOND) == 0.0
+    for at_s in (10.0, 10.2, 13.2, 13.4):
+        keeper.keep(row(at_s))
+    assert keeper.longest_silence_s("host", 14 * SECOND) == 3.0
+    assert keeper.longest_silence_s("host", 20 * SECOND) == 6.6
+    keeper.close()
+
+
 def test_a_disk_that_refuses_costs_the_telemetry_alone() -> None:
     def full(_: str) -> None:
         raise OSError(28, "No space left on device")

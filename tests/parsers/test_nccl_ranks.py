@@ -67,3 +67,16 @@ def test_two_communicators_that_differ_are_both_told() -> None:
     )
     (rank,) = nccl_ranks(read_nccl(log))
     assert [taken.value for taken in rank.accepted["NCCL_PROTO"]] == ["LL", "Simple"]
+
+
+def test_every_process_that_claims_a_rank_is_told() -> None:
+    log = "".join(
+        f"h:{pid}:{pid} [0] NCCL INFO ncclCommInitRank comm 0x{pid} rank 0 nranks 2 cudaDev 0 busId 60 commId 0x7 - Init COMPLETE\n"
+        f"h:{pid}:{pid} [0] NCCL INFO NCCL_PROTO set by environment to {value}\n"
+        for pid, value in ((5, "Simple"), (999, "LL"))
+    )
+    found = nccl_ranks(read_nccl(log))
+    assert [(r.rank, r.pid, r.accepted["NCCL_PROTO"][0].value) for r in found] == [
+        (0, 5, "Simple"),
+        (0, 999, "LL"),
+    ]

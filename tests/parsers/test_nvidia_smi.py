@@ -47,6 +47,11 @@ def test_none_is_a_real_value() -> None:
         pytest.param("81920, 600, 599, 81321", 0.0, 599.0, id="rounded below the reserve"),
         pytest.param("81920, 600, 700, 4000", None, None, id="adds up in no convention"),
         pytest.param("16384, [N/A], 12, 16372", 12.0, None, id="a driver that does not tell the reserve"),
+        pytest.param("97887, [N/A], 0, 97240", 0.0, None, id="the gap is what a driver keeps"),
+        pytest.param("97887, [N/A], 0, 1000", None, None, id="the gap is more than a driver keeps"),
+        pytest.param("97887, [N/A], 96887, 97887", None, None, id="more than there is"),
+        pytest.param("97887, 614, -5, 97278", None, None, id="used below zero"),
+        pytest.param("97887, -614, 0, 97278", 0.0, None, id="reserve below zero"),
         pytest.param("[N/A], 614, 0, [N/A]", 0.0, 614.0, id="no total to check with"),
     ],
 )
@@ -81,6 +86,25 @@ def test_lines_that_are_no_rows_are_told() -> None:
         (5, "4 cells where 6 were expected"),
     ]
     assert read_gpus("").unread
+
+
+def test_an_amount_below_zero_is_told_as_unread() -> None:
+    (gpu,) = read_gpus(f"{HEADER}0, NVIDIA H200, 97887, 614, -5, 97278\n").gpus
+    assert [(note.text, note.why) for note in gpu.unread] == [("memory.used: -5", "below zero")]
+    (holder,) = read_holders("gpu_uuid, pid, used_gpu_memory [MiB]\nGPU-0, 7, -5\n").holders
+    assert (holder.pid, holder.used_mib) == (7, None)
+
+
+def test_a_flood_is_cut_and_told() -> None:
+    rows = "".join(f"GPU-0, {pid}, 12 MiB, x\n" for pid in range(1, 100_001))
+    reading = read_holders("gpu_uuid, pid, used_gpu_memory [MiB], process_name\n" + rows)
+    assert len(reading.holders) == 512
+    assert [(note.text, note.why) for note in reading.unread] == [
+        ("100000 lines", "a flood: only the first 512 were read")
+    ]
+    noise = read_gpus(HEADER + "noise\n" * 300)
+    assert len(noise.unread) == 21
+    assert noise.unread[-1].text == "280 more"
 
 
 def test_holders_are_named_with_their_gpu() -> None:

@@ -53,6 +53,14 @@ def test_no_number_has_many_spellings_and_none_is_zero(words: str) -> None:
     assert all(line.missing.values())
 
 
+def test_a_number_below_zero_is_none_but_for_a_cold_card() -> None:
+    line = gpus("0, -1980, -1, -4, -0.1, -100, 0x0")
+    assert isinstance(line.row, GpuRow)
+    assert tuple(line.row.gpus[0]) == (0, None, None, -4, None, None, 0)
+    assert line.missing["sm_mhz"] == "below zero: -1980"
+    assert gpus("-1, 1980, 3201, 52, 627.40, 100, 0x0").row is None
+
+
 def test_a_row_that_makes_no_sense_is_kept_and_the_others_count() -> None:
     line = gpus("0, 1980, 3201, 52, 627.40, 100, 0x0", "GPU 0000:11:00.0: GPU is lost")
     assert isinstance(line.row, GpuRow)
@@ -85,6 +93,7 @@ def test_the_last_words() -> None:
     assert read({"k": "ended", "what": "nvidia-smi (gpus) ended with 15"}).ended == (
         "nvidia-smi (gpus) ended with 15"
     )
+    assert read({"k": "problem", "what": "it floods"}).problem == "it floods"
     assert read({"k": "end", "cpu_s": 0.25}).cpu_s == 0.25
 
 

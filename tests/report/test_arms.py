@@ -34,7 +34,8 @@ def test_the_incidents_break_even_cycle() -> None:
             series("02-eagle3", "arm", "decode_tok_s", 60.0),
             series("02-eagle3", "arm", "cycle_ms", 30.6),
             series("02-eagle3", "arm", "accept_length", 1.85),
-        ]
+        ],
+        {},
     )
     arm = row(rows, "02-eagle3")
     assert arm.break_even_cycle_ms == pytest.approx(20.83, abs=0.01)
@@ -49,21 +50,38 @@ def test_both_controls_together_are_the_twin() -> None:
             series("01-baseline", "control", "decode_tok_s", 90.0),
             series("02-eagle3", "arm", "decode_tok_s", 180.0),
             series("03-baseline-again", "control-again", "decode_tok_s", 110.0),
-        ]
+        ],
+        {"single": 1},
     )
     assert [r.speed_up for r in rows] == pytest.approx([0.9, 1.8, 1.1])
 
 
 def test_without_a_control_nothing_is_compared() -> None:
-    (only,) = arm_rows([series("02-eagle3", "arm", "decode_tok_s", 60.0)])
+    (only,) = arm_rows([series("02-eagle3", "arm", "decode_tok_s", 60.0)], {})
     assert (only.decode_tok_s, only.speed_up, only.break_even_cycle_ms) == (60.0, None, None)
 
 
 def test_an_arm_of_which_nothing_is_known_says_so() -> None:
-    (only,) = arm_rows([series("02-eagle3", "arm", "decode_tok_s")])
+    (only,) = arm_rows([series("02-eagle3", "arm", "decode_tok_s")], {})
     assert (only.n, only.decode_tok_s) == (0, None)
 
 
 def test_one_row_per_launch_and_workload() -> None:
-    rows = arm_rows(series_of(run_evidence()))
+    rows = arm_rows(series_of(run_evidence()), {"conc4": 4})
     assert len(rows) == len({(r.launch, r.workload) for r in rows}) == 6
+
+
+def test_of_several_streams_the_total_is_compared_as_the_twin_check_does() -> None:
+    """Each stream decodes a little faster, all of them together get less done."""
+    given = [
+        series("01-baseline", "control", "decode_tok_s", 49.2),
+        series("01-baseline", "control", "total_tok_s", 373.8),
+        series("02-eagle3", "arm", "decode_tok_s", 49.5),
+        series("02-eagle3", "arm", "total_tok_s", 367.3),
+    ]
+    together = row(arm_rows(given, {"single": 8}), "02-eagle3")
+    assert together.speed_up == pytest.approx(0.983, abs=0.001)
+    assert (together.decode_tok_s, together.total_tok_s, together.compared) == (49.5, 367.3, "total")
+    alone = row(arm_rows(given, {"single": 1}), "02-eagle3")
+    assert alone.speed_up == pytest.approx(1.006, abs=0.001)
+    assert (alone.total_tok_s, alone.compared) == (None, "")

@@ -52,7 +52,7 @@ def test_the_headline_is_that_of_the_deciding_verdict_and_counts_its_equals() ->
     regressed = BY_OUTCOME[Outcome.REGRESSED]
     assert conclude(six_outcomes()).headline == regressed.headline
     assert conclude([regressed, regressed]).headline == f"{regressed.headline} (and 1 more regressed)"
-    assert conclude([BY_OUTCOME[Outcome.IMPROVED]]).headline == "1 verdict: 1 improved"
+    assert conclude([BY_OUTCOME[Outcome.IMPROVED]]).headline == "1 of 1 stored numbers improved"
 
 
 def test_every_outcome_that_is_no_pass_says_what_to_do() -> None:
@@ -94,3 +94,12 @@ def test_a_number_without_a_limit_is_a_note_and_not_counted_as_a_pass() -> None:
 
 def test_a_check_without_a_metric_is_a_pass_not_a_note() -> None:
     assert word_of(Verdict(check="clean_slate", outcome=Outcome.PASS, headline="clean")) == "pass"
+
+
+def test_the_headline_of_a_session_without_a_loss_is_its_answer() -> None:
+    won = BY_OUTCOME[Outcome.REGRESSED].model_copy(
+        update={"outcome": Outcome.PASS, "value": 93.5, "change": 0.05}
+    )
+    assert conclude([BY_OUTCOME[Outcome.PASS], won]).headline == (
+        "EAGLE-3 93.5 against 88.5 tok/s, 1.05x its twin (single)"
+    )

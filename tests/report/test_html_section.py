@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.report import example_verdicts, examples, hostile
-from tokgate.records import RunEvidence, Verdict
+from tokgate.records import Outcome, RunEvidence, Verdict
 from tokgate.report.html_section import page, section, shown, size, title
 from tokgate.report.verdict_json import build
 
@@ -86,8 +86,8 @@ def test_title_outcome_headline_and_verdicts_stand_before_everything_else(tmp_pa
     order = [
         text.index(f"<h2>{h}</h2>")
         for h in (
-            "Verdicts",
             "Arms",
+            "Verdicts",
             "Distributions",
             "Environment truth",
             "Clean slate",
@@ -103,7 +103,9 @@ def test_title_outcome_headline_and_verdicts_stand_before_everything_else(tmp_pa
 
 def test_the_verdict_table_shows_every_column(tmp_path: Path) -> None:
     text, _ = read(tmp_path, example_verdicts.six_outcomes()[2:3])
-    cells = dict(re.findall(r'<td data-label="([^"]+)"[^>]*>(?:<[^>]+>)?([^<]*)', text.split("Arms</h2>")[0]))
+    cells = dict(
+        re.findall(r'<td data-label="([^"]+)"[^>]*>(?:<[^>]+>)?([^<]*)', text.split("Verdicts</h2>")[1])
+    )
     assert cells == {
         "outcome": "regressed",
         "check": "speculation_beats_its_twin",
@@ -185,3 +187,14 @@ def test_what_is_too_long_is_cut_and_counted() -> None:
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")])
 def test_sizes(count: int, text: str) -> None:
     assert size(int(count)) == text
+
+
+def test_repeated_passes_of_one_check_are_folded_and_speed_ups_are_not(tmp_path: Path) -> None:
+    six = example_verdicts.six_outcomes()
+    won = six[2].model_copy(update={"outcome": Outcome.PASS, "change": 0.05})
+    text, reader = read(tmp_path, (*[six[0]] * 5, *[won] * 4))
+    assert text.count('class="together"') == 1
+    assert reader.unbalanced == []
+    assert "time_to_first_token</strong> 5 of 5" in text
+    assert text.count(six[0].headline) == 5
+    assert "9 verdicts: 9 pass" in text

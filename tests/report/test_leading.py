@@ -79,3 +79,30 @@ def test_a_loss_against_the_twin_of_the_session_is_told_before_one_against_a_sto
         "speculation_beats_its_twin",
         "stored_baseline",
     ]
+
+
+def test_of_kept_promises_the_answers_come_first_and_what_all_rely_on_last() -> None:
+    kept = (
+        "steadiness",
+        "clean_slate",
+        "nccl_tuning",
+        "environment_truth",
+        "nccl_truth",
+        "stored_baseline",
+        "speculation_beats_its_twin",
+    )
+    assert told(*((check, Outcome.PASS, 0.1) for check in kept)) == [
+        "speculation_beats_its_twin",
+        "stored_baseline",
+        "nccl_truth",
+        "nccl_tuning",
+        "clean_slate",
+        "steadiness",
+        "environment_truth",
+    ]
+
+
+def test_the_two_numbers_of_a_comparison_do_not_stand_among_the_answers() -> None:
+    sides = [("nccl_tuning", Outcome.PASS, None), ("nccl_truth", Outcome.PASS, None)]
+    assert told(*sides) == ["nccl_truth", "nccl_tuning"]
+    assert told(*sides, ("nccl_tuning", Outcome.PASS, 0.4)) == ["nccl_truth", "nccl_tuning", "nccl_tuning"]

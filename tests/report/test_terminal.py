@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tests.report import example_verdicts, examples, hostile
-from tokgate.records import Verdict
+from tokgate.records import Outcome, Verdict
 from tokgate.report.conclusion import SessionEnd
 from tokgate.report.terminal import render, verdict_text, wants_colour
 from tokgate.report.verdict_json import build
@@ -173,3 +173,25 @@ def test_a_command_to_run_is_not_cut_after_four_lines() -> None:
     regressed = example_verdicts.six_outcomes()[2]
     do = " ".join(f"--rig-set workloads.conc4.repeats={number}" for number in range(8))
     assert any(line.strip().endswith("repeats=7") for line in block(regressed.model_copy(update={"do": do})))
+
+
+def test_a_session_without_a_loss_tells_its_answer_then_its_count_then_what_answers() -> None:
+    six = example_verdicts.six_outcomes()
+    won = six[2].model_copy(update={"outcome": Outcome.PASS, "value": 93.5, "change": 0.05})
+    steady = [Verdict(check="steadiness", outcome=Outcome.PASS, headline="steady") for _ in range(8)]
+    lines = block(*steady, six[0], won)
+    assert lines[1:4] == [
+        "EAGLE-3 93.5 against 88.5 tok/s, 1.05x its twin (single)",
+        "10 verdicts: 10 pass",
+        "",
+    ]
+    assert lines[4].startswith("pass         speculation_bea")
+    assert lines[5].startswith("pass         time_to_first_token")
+    assert lines[6] == "pass         steadiness 8 of 8"
+    assert lines[7].startswith("raw: ")
+
+
+def test_stored_numbers_are_one_line_with_the_largest_change() -> None:
+    improved = example_verdicts.six_outcomes()[1]
+    held = [improved.model_copy(update={"outcome": Outcome.PASS, "change": c}) for c in (0.01, -0.02)]
+    assert "pass         stored_baseline 2 of 2  up to -2.0 % (decode_tok_s, single)" in block(*held)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.report import hostile
-from tokgate.report.visible import columns, fit, one_line, shorten, visible, without_ansi
+from tokgate.report.visible import columns, fit, one_line, shorten, visible, without_ansi, wrapped
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,16 @@ def test_wide_characters_take_two_columns() -> None:
     assert fit("推測ab", 6) == "推測ab"
     assert fit("推測ab", 5) == "推測…"
     assert columns(fit("推" * 100, 80)) <= 80
+
+
+def test_what_is_wrapped_keeps_its_head_and_hangs() -> None:
+    assert wrapped("one two three four", 14, first="gate  ", indent="      ") == [
+        "gate  one two",
+        "      three",
+        "      four",
+    ]
+    assert wrapped("short", 80, first="gate  ", indent="      ") == ["gate  short"]
+
+
+def test_of_too_many_lines_the_last_one_says_that_there_is_more() -> None:
+    assert wrapped("one two three four", 5, most=2) == ["one", "two …"]

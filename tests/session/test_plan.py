@@ -82,6 +82,7 @@ def test_the_proof_comes_first_and_the_launch_without_the_block_last() -> None:
     assert (proof.id, proof.arm, off.id, off.arm) == ("00-nccl-proof", "baseline", "05-nccl-off", "baseline")
     assert min([off.id, *(launch.id for launch in plan_launches(rig)), proof.id]) == proof.id
     assert "00-nccl-proof first; 05-nccl-off last" in "\n".join(describe(rig))
+    assert describe(rig)[0].endswith(" + those of NCCL")
 
 
 def test_neither_is_among_the_launches_that_are_judged_as_the_arm() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.parsers.traces import decode, trace
 from tokgate.client.control import Answer, Control
-from tokgate.errors import BenchFault
+from tokgate.errors import BenchFault, HostFault
 from tokgate.hosts.connection import Host, connect
 from tokgate.records import ServerCounters
 from tokgate.records.nccl import NcclProof
@@ -124,13 +125,46 @@ def test_a_trace_that_stays_torn_is_told_when_time_is_up(
     half = traces()
     half["1795.5-TP-1.trace.json.gz"] = half["1795.5-TP-1.trace.json.gz"][:200]
     found = run(host, tmp_path / "run", times).profile(Served(ScriptedControl(half), tmp_path / "there"))
-    assert found.why == "1 whole traces of 2 within 60 s"
+    assert found.why == "1 whole traces of 2 within 120 s"
     assert [p.complete for p in found.profiles] == [True, False]
+
+
+def test_bombs_are_left_when_time_is_up(host: Host, tmp_path: Path, times: Iterator[float]) -> None:
+    """Every look at this clock takes ten seconds, and there is one a file and one a piece of 64 KiB."""
+    bomb = gzip.compress(b'{"traceEvents":[' + b" " * (64 << 20))
+    control = ScriptedControl({f"1795.5-TP-{n}.trace.json.gz": bomb for n in range(6)})
+    found = run(host, tmp_path / "run", times).profile(Served(control, tmp_path / "there"))
+    assert found.why == "0 whole traces of 2 within 120 s"
+    assert 1 <= len(found.profiles) < 6
+    assert not any(p.complete for p in found.profiles)
+
+
+def test_more_files_than_ranks_could_write_are_not_all_read(host: Host, tmp_path: Path) -> None:
+    control = ScriptedControl({f"1795.{n}-TP-0.trace.json.gz": trace(decode(), rank=0) for n in range(9)})
+    once_a_second = iter(range(1000))
+    found = run(host, tmp_path / "run", once_a_second, ranks=1).profile(Served(control, tmp_path / "there"))
+    assert found.why == "9 traces, 4 of them looked at"
+    assert len(found.profiles) == 4
+
+
+def test_a_trace_that_cannot_be_fetched_costs_the_profile_alone(
+    host: Host, tmp_path: Path, times: Iterator[float]
+) -> None:
+    class Unreadable(Host):
+        def read_file(self, path: str, *, timeout_s: float | None = None) -> bytes | None:
+            assert timeout_s is not None
+            assert timeout_s <= 120.0
+            raise HostFault(tried=f"to read {path}", found="no end after 120 s", do="look")
+
+    slow = Unreadable.__new__(Unreadable)
+    slow.__dict__.update(host.__dict__)
+    found = run(slow, tmp_path / "run", times).profile(Served(ScriptedControl(traces()), tmp_path / "there"))
+    assert found.why == "0 whole traces of 2 within 120 s"
 
 
 def test_no_trace_at_all_is_told(host: Host, tmp_path: Path, times: Iterator[float]) -> None:
     found = run(host, tmp_path / "run", times).profile(Served(ScriptedControl({}), tmp_path / "there"))
-    assert found == Profiled((), "0 whole traces of 2 within 60 s")
+    assert found == Profiled((), "0 whole traces of 2 within 120 s")
 
 
 def test_files_of_another_kind_are_not_taken_for_traces(

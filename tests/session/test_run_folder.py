@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,3 +106,77 @@ def test_a_folder_that_contradicts_itself_on_simulated_is_refused(tmp_path: Path
     folder.write_record("run.json", INFO.model_copy(update={"simulated": True}))
     with pytest.raises(UsageError, match=r"run\.json says simulated = true, rig\.json the opposite"):
         load_run(tmp_path)
+
+
+@pytest.mark.parametrize("line_break", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
+def test_what_a_server_said_may_hold_every_other_line_break(tmp_path: Path, line_break: str) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    said = tuple(generation(index=i, status="cut", why=f"HTTP 500: a{line_break}b") for i in range(2))
+    folder.append_generations(LAUNCH.id, said)
+
+    assert load_run(tmp_path)[0].launches[0].generations == said
+
+
+def _as_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _as_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _as_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _as_bytes(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe\n")
+
+
+@pytest.mark.parametrize("put", [_as_folder, _as_pipe, _as_loop, _as_bytes])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "launches/01-baseline/generations.jsonl",
+        "launches/01-baseline/telemetry.jsonl",
+        "launches/01-baseline/launch.json",
+        "fingerprint.json",
+        "run.json",
+    ],
+)
+def test_what_is_no_file_of_text_is_refused_by_name(
+    tmp_path: Path, name: str, put: Callable[[Path], None]
+) -> None:
+    """A pipe in its place would be waited for for ever."""
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    (tmp_path / name).unlink(missing_ok=True)
+    put(tmp_path / name)
+    with pytest.raises(UsageError) as raised:
+        load_run(tmp_path)
+    assert name in raised.value.tried
+
+
+@pytest.mark.parametrize(
+    "key", ["sent_ns", "end_ns", "chunk_ns", "asked_tokens", "batch", "completion_tokens"]
+)
+def test_a_number_that_no_clock_or_counter_holds_is_refused(tmp_path: Path, key: str) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    line: dict[str, Any] = json.loads(generation(index=0).model_dump_json())
+    holder = line["counters"] if key in line["counters"] else line
+    holder[key] = [10**400] if isinstance(holder[key], list) else 10**400
+    (folder.launch_folder(LAUNCH.id) / "generations.jsonl").write_text(f"{json.dumps(line)}\n")
+    with pytest.raises(UsageError, match=r"generations\.jsonl, line 1 as Generation"):
+        load_run(tmp_path)
+
+
+def test_a_generation_that_ends_before_it_was_sent_is_a_window_of_no_length(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    folder.append_generations(LAUNCH.id, (generation(index=0).model_copy(update={"sent_ns": 2**62}),))
+    folder.append_telemetry(LAUNCH.id, '{"kind":"host","at_ns":5,"load1":0.5}\n')
+    (window,) = load_run(tmp_path)[0].launches[0].windows
+    assert (window.start_ns, window.end_ns) == (2**62, 2**62)
+    assert window.host_unknown == "no rows around it"

@@ -91,3 +91,9 @@ def test_a_folder_from_before_there_was_telemetry_is_read(tmp_path: Path) -> Non
 
     assert evidence.telemetry is None
     assert [w.gpus for w in evidence.windows] == [()]
+
+
+def test_a_moment_that_no_clock_shows_is_refused(tmp_path: Path) -> None:
+    folder = kept(tmp_path, '{"kind":"gpus","at_ns":' + "9" * 400 + ',"gpus":[]}\n')
+    with pytest.raises(UsageError, match=r"telemetry\.jsonl, line 1"):
+        load_launch(folder.launch_folder(LAUNCH.id))

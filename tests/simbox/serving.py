@@ -164,8 +164,8 @@ def launched(
     state: Path, *arguments: str, knobs: str = "", scenarios: Sequence[str] = (), **environment: str
 ) -> Iterator[Serving]:
     """Start a server without waiting for it."""
-    state.mkdir(parents=True, exist_ok=True)
-    quick = state / "quick.toml"
+    state.parent.mkdir(parents=True, exist_ok=True)
+    quick = state.with_name(f"{state.name}.quick.toml")
     quick.write_text(QUICK + knobs)
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]

@@ -76,6 +76,13 @@ def test_a_fresh_box_plays_it_and_is_gone_afterwards(gate: pytest.Pytester) -> N
     assert not Path(str(found["state"])).exists()
 
 
+def test_the_end_says_how_to_play_it_again(gate: pytest.Pytester) -> None:
+    play(gate, "--sim-scenario", "heat").stdout.fnmatch_lines(
+        ["simbox: *to play it again: pytest * --sim-scenario heat"]
+    )
+    play(gate).stdout.no_fnmatch_line("simbox: *")
+
+
 def test_a_folder_that_is_named_stays_and_its_box_is_down(gate: pytest.Pytester) -> None:
     (gate.path / "mine.toml").write_text("[knobs]\npatch_ms = 2.0\n")
     assert play(gate, "--sim-scenario", "./mine.toml", "--sim-state", "kept").ret == 0
@@ -96,6 +103,11 @@ def test_what_another_box_left_in_the_folder_is_ended(gate: pytest.Pytester) -> 
     [
         (["--sim-scenario", "verify-nograph"], "*did you mean 'verify-no-graph'?*"),
         (["--sim-scenario", "./nowhere.toml"], "*no scenario*nowhere.toml*"),
+        (["--sim-scenario", ""], "*--sim-scenario without a name*"),
+        (
+            ["--sim-scenario", "heat", "--sim-state", "rigs"],
+            "*rigs holds something else than a simulated box*",
+        ),
         (["--sim-scenario", "heat", "--rig", "real"], "*rig real: it does not use the simulated box*"),
         (["--sim-scenario", "heat", "--rig", "other"], "*rig other: it does not use the simulated box*"),
         (["--sim-scenario", "heat", "--rig", "rigs/real.toml"], "*it does not use the simulated box*"),

@@ -41,6 +41,14 @@ def test_every_knob_says_what_it_takes() -> None:
         ("[random]\naccept_p = [0.4, 1.2]", "accept_p = 1.2 is out of range"),
         ("[knob]\naccept_p = 0.4", "unknown key 'knob'; did you mean 'knobs'?"),
         ("[knobs", "is no TOML"),
+        ("a = " + "[" * 3000, "is no TOML"),
+        ("a = 1" + "0" * 6000, "is no TOML"),
+        ("knobs = 5", "knobs = 5: write a table, [knobs]"),
+        ("[[random]]", "random = [{}]: write a table, [random]"),
+        ("[random]\nverify_graph = [false, true]", "verify_graph = [False, True]: give two numbers"),
+        ("[random]\nsmi = ['hangs', 'absent']", "give two numbers, the lower one first"),
+        ("[random]\nnccl_ranks = [[1], [2]]", "give two numbers, the lower one first"),
+        ("[random]\naccept_p = [0.6, 0.4]", "give two numbers, the lower one first"),
     ],
 )
 def test_an_error_names_file_key_value_and_range(tmp_path: Path, text: str, said: str) -> None:
@@ -55,6 +63,13 @@ def test_an_error_names_file_key_value_and_range(tmp_path: Path, text: str, said
 def test_an_unknown_scenario_names_the_nearest() -> None:
     with pytest.raises(ScenarioError, match="did you mean 'verify-no-graph'"):
         load(["verify-nograph"])
+
+
+def test_a_path_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").symlink_to("loop.toml")
+    for path in (tmp_path / "loop.toml", tmp_path / f"{'x' * 300}.toml", tmp_path):
+        with pytest.raises(ScenarioError, match=r"no scenario|cannot be read"):
+            load([f"{path}/" if path == tmp_path else str(path)])
 
 
 def test_scenarios_combine_and_the_later_wins(tmp_path: Path) -> None:

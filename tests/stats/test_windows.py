@@ -73,13 +73,36 @@ def test_a_window_shorter_than_the_period_takes_the_rows_around_it() -> None:
         ([*gpu_rows(9.0, 10.2), *gpu_rows(11.4, 13.0)], "1.2 s without a row"),
         ([*gpu_rows(8.0, 9.4), *gpu_rows(10.6, 13.0)], "1.2 s without a row"),
         ([gpu_row(8.0), gpu_row(13.0)], "5.0 s without a row"),
+        ([gpu_row(1.0)], "the rows begin after its start or end before its end"),
         ([gpu_row(9.8 + i * 0.4, gpu(0), late_s=0.1 + (i == 3) * 1.5) for i in range(8)], "up to 1.5 s late"),
         ([*gpu_rows(9.0, 10.8), *gpu_rows(11.0, 13.0, gpu(0), gpu(1))], "a row tells of 1 GPUs"),
     ],
-    ids=["none", "late start", "early end", "inside", "into it", "over it", "delayed", "card lost"],
+    ids=[
+        "none",
+        "late start",
+        "early end",
+        "inside",
+        "into it",
+        "over it",
+        "one row",
+        "delayed",
+        "card lost",
+    ],
 )
 def test_a_window_that_the_rows_do_not_cover_is_unknown(rows: list[TelemetryRow], why: str) -> None:
     assert why in (only(rows, gpus=2 if "GPUs" in why else 1).unknown or "")
+
+
+@pytest.mark.parametrize("rows", [[gpu_row(9.9)], [gpu_row(9.9), gpu_row(20.0)], [gpu_row(20.0)]])
+def test_a_lone_row_near_a_window_is_not_lent_to_it(rows: list[TelemetryRow]) -> None:
+    assert only(rows, start=10.0, end=10.1).gpus == ()
+
+
+def test_a_source_that_fell_silent_speaks_for_no_later_window() -> None:
+    starts = [generation(10.0 * n, 10.0 * n + 2, batch=n) for n in range(1, 5)]
+    windows = windows_of(starts, gpu_rows(8.0, 13.0), gpus=1)
+    assert [bool(w.gpus) for w in windows] == [True, False, False, False]
+    assert [w.unknown is None for w in windows] == [True, False, False, False]
 
 
 def test_generations_that_start_together_are_one_window() -> None:

@@ -13,6 +13,7 @@ from tokgate.records import (
     Fingerprint,
     Generation,
     GenerationStatus,
+    GpuSeen,
     Launch,
     LaunchEvidence,
     Liveness,
@@ -26,6 +27,7 @@ from tokgate.records import (
     VariableState,
     VariableTruth,
 )
+from tokgate.records.telemetry import Telemetry
 from tokgate.rig.models import Rig
 
 MS = 1_000_000
@@ -149,8 +151,10 @@ def make_launch(
     arm: str = "baseline",
     role: Role = "control",
     server_info: dict[str, Any] | None = None,
+    gpus: int = 0,
     **changes: Any,
 ) -> LaunchEvidence:
+    """A launch of a rig with so many GPUs: they were empty before, and somebody watched."""
     launch = Launch(id=id, arm=arm, role=role)
     processes = tuple(
         ProcessSeen(pid=pid, start_ticks=pid, ppid=1, pgid=100, sid=100, state="S", comm=name, cmdline=name)
@@ -183,7 +187,8 @@ def make_launch(
             sglang_version="0.5.23",
             server_info={**told, **(server_info or {})},
         ),
-        "slate": make_slate(f"before {id}"),
+        "slate": make_slate(f"before {id}", gpus=empty_gpus(gpus)),
+        "telemetry": Telemetry(source="nvidia-smi", gpus=gpus, period_s=0.2) if gpus else None,
         "environment": EnvironmentTruth(
             processes=processes,
             rows=tuple(
@@ -207,6 +212,12 @@ def make_launch(
         "liveness": Liveness(alive=True, answered=True),
     }
     return LaunchEvidence(**{**fields, **changes})
+
+
+def empty_gpus(count: int) -> tuple[GpuSeen, ...]:
+    return tuple(
+        GpuSeen(index=i, name="NVIDIA H200", allocated_mib=0.0, source="nvidia-smi") for i in range(count)
+    )
 
 
 def make_slate(when: str = "session start", **changes: Any) -> CleanSlate:

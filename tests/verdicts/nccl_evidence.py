@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.verdicts.evidence import make_launch, make_rig
-from tokgate.records import EnvironmentTruth, LaunchEvidence, VariableState, VariableTruth
+from tokgate.records import EnvironmentTruth, LaunchEvidence, StopRecord, VariableState, VariableTruth
 from tokgate.records.nccl import KernelUse, NcclProof, NcclRank, NcclTaken, RankProfile
 from tokgate.rig.models import Rig
 
@@ -113,5 +113,6 @@ def proof(
 
 
 def proof_start(**changes: Any) -> LaunchEvidence:
-    fields: dict[str, Any] = {"environment": started(), "nccl": proof()}
+    stop = StopRecord(asked="term", killed=False, seconds=1.0)
+    fields: dict[str, Any] = {"environment": started(), "nccl": proof(), "stop": stop}
     return make_launch((), id=NAME, role="nccl-proof", **{**fields, **changes})

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,8 @@ from tokgate.verdicts.baseline_file import (
     find,
     load,
     refuse_mixture,
-    save,
 )
+from tokgate.verdicts.baseline_save import save
 from tokgate.verdicts.identity import Identity, identity_hash
 
 IDENTITY = {"simulated": "false", "args.tp_size": "8", "sglang.version": "0.5.23"}
@@ -42,41 +41,6 @@ def make_baseline(identity: Identity | None = None, **changes: Any) -> BaselineF
         ),
     }
     return BaselineFile(**{**fields, **changes})
-
-
-def test_what_was_stored_comes_back(tmp_path: Path) -> None:
-    path = save(tmp_path, make_baseline())
-
-    assert path == tmp_path / "baselines/small" / f"{identity_hash(IDENTITY)[:12]}.json"
-    assert load(path) == make_baseline()
-    assert load(path).by_start("decode_tok_s") == ((44.5,), (44.6, 44.7))
-
-
-def test_the_file_is_made_for_review(tmp_path: Path) -> None:
-    text = save(tmp_path, make_baseline()).read_text()
-    keys = list(json.loads(text))
-
-    assert keys == sorted(keys)
-    assert text.endswith("}\n")
-    assert "44.6,\n" in text
-
-
-def test_everyone_may_read_it(tmp_path: Path) -> None:
-    mode = save(tmp_path, make_baseline()).stat().st_mode
-
-    assert stat.S_IMODE(mode) == 0o644
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
-    path = save(tmp_path, make_baseline())
-    before = path.read_text()
-    path.unlink()
-    path.mkdir()  # a folder in the file's place: the rename must fail
-    (path / "keep").write_text(before)
-
-    with pytest.raises(BaselineError, match="write the baseline"):
-        save(tmp_path, make_baseline())
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def spoiled(tmp_path: Path, **changes: Any) -> Path:

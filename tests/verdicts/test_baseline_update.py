@@ -15,7 +15,7 @@ from tests.verdicts.evidence import (
     series,
 )
 from tokgate.errors import BaselineError
-from tokgate.records import Finding, Liveness, RunEvidence
+from tokgate.records import Finding, Liveness, Outcome, RunEvidence, Verdict
 from tokgate.verdicts.baseline_file import Absence, BaselineFile, Provenance
 from tokgate.verdicts.baseline_update import Draft, drafts
 from tokgate.verdicts.identity import Identity, identity_of_launch
@@ -37,7 +37,7 @@ class Shelf:
 
 
 def drawn(run: RunEvidence, shelf: Shelf | None = None, **options: Any) -> tuple[Draft, ...]:
-    return drafts(RIG, run, shelf or Shelf(), **{"provenance": PROVENANCE, **options})
+    return drafts(RIG, run, shelf or Shelf(), **{"provenance": PROVENANCE, "judged": (), **options})
 
 
 def test_both_controls_are_one_baseline_of_two_launches() -> None:
@@ -170,7 +170,7 @@ def test_every_value_of_a_start_is_kept() -> None:
     )
     generations = series((50.0, 51.0, 52.0, 53.0), workload="pair", concurrency=2)
     launch = controls()[0].model_copy(update={"generations": generations})
-    (draft,) = drafts(rig, make_run(launch), Shelf(), provenance=PROVENANCE, despite_doubts=True)
+    (draft,) = drafts(rig, make_run(launch), Shelf(), provenance=PROVENANCE, judged=(), despite_doubts=True)
 
     assert draft.new.by_start("decode_tok_s")[0] == (50.0, 50.0)
     assert len(draft.new.by_start("total_tok_s")) == 4
@@ -182,3 +182,60 @@ def test_a_launch_with_other_variables_is_nobodys_baseline() -> None:
     proof = make_launch((), id="00-nccl-proof", role="nccl-proof")
     (draft,) = drawn(make_run(proof, *controls(), slow))
     assert [launch.launch for launch in draft.new.launches] == ["01-baseline", "04-baseline-again"]
+
+
+def concluded(outcome: Outcome = Outcome.REGRESSED, **changes: Any) -> Verdict:
+    fields: dict[str, Any] = {
+        "check": "speculation_beats_its_twin",
+        "headline": "decode 51.2 tok/s on eagle3-2step: 0.62x its twin",
+        "arm": "eagle3-2step",
+        "launch": "02-eagle3-2step",
+    }
+    return Verdict(outcome=outcome, **{**fields, **changes})
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REGRESSED, Outcome.INVALID])
+def test_a_run_that_ended_badly_is_stored_knowingly_or_not_at_all(outcome: Outcome) -> None:
+    run, judged = make_run(*controls(), eagle3()), (concluded(outcome), concluded(outcome, headline="again"))
+
+    with pytest.raises(BaselineError) as caught:
+        drawn(run, judged=judged)
+    told = f"speculation_beats_its_twin {outcome.value}: decode 51.2 tok/s on eagle3-2step: 0.62x its twin"
+    assert caught.value.found == f"1 doubt about it: {told} (and 1 more)"
+    assert caught.value.do == "explain what it ended with, or store it knowingly: --despite-doubts"
+    assert drawn(run, judged=judged, despite_doubts=True)[0].doubts == (f"{told} (and 1 more)",)
+
+
+def test_what_was_found_of_the_machine_is_a_doubt_about_all() -> None:
+    run = make_run(*controls())
+    machine = concluded(Outcome.INVALID, check="report", headline="no space left", arm=None, launch=None)
+
+    with pytest.raises(BaselineError, match="report invalid: no space left"):
+        drawn(run, judged=(machine,))
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        concluded(),  # of an arm that is not stored
+        concluded(Outcome.INCONCLUSIVE, arm="baseline", launch="01-baseline"),
+        concluded(Outcome.IMPROVED, arm="baseline", launch="01-baseline"),
+        concluded(arm="baseline", launch="05-nccl-off"),  # of a launch that stands for no arm
+    ],
+)
+def test_what_does_not_speak_against_the_stored_is_no_doubt(verdict: Verdict) -> None:
+    (draft,) = drawn(make_run(*controls(), eagle3()), arm="baseline", judged=(verdict,))
+
+    assert draft.doubts == ()
+
+
+def test_a_window_that_is_invalid_is_not_stored_however_asked() -> None:
+    dead = controls()[0].model_copy(update={"liveness": Liveness(alive=False, answered=False)})
+
+    with pytest.raises(BaselineError, match="dead after the last generation"):
+        drawn(make_run(dead), judged=(), despite_doubts=True)
+
+
+def test_a_run_that_nobody_judged_is_a_doubt() -> None:
+    with pytest.raises(BaselineError, match="nobody has judged it"):
+        drawn(make_run(*controls()), judged=None)

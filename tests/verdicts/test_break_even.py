@@ -59,3 +59,16 @@ def test_a_phase_may_take_what_the_rest_of_the_cycle_leaves() -> None:
 
 def test_a_generation_of_one_token_has_no_least_accept_length() -> None:
     assert break_even(accept_length=1.0, tokens=1, decode_ms=5.0, cycle_ms=5.0).least_accept_length is None
+
+
+def test_a_loss_is_answered_by_the_cycle_and_by_the_acceptance_that_it_would_need() -> None:
+    found = break_even(accept_length=1.86, tokens=10**6, decode_ms=11.72, cycle_ms=31.0)
+    assert found.answer() == (
+        "accept length 1.86, cycle 31.0 ms: 9.2 ms over break-even (21.8 ms) at that accept length; "
+        "so long a cycle would need accept length 2.65"
+    )
+
+
+def test_a_loss_that_is_not_the_cycles_says_so() -> None:
+    found = break_even(accept_length=1.86, tokens=10**6, decode_ms=20.3, cycle_ms=36.6)
+    assert found.answer().startswith("accept length 1.86, cycle 36.6 ms: within break-even (37.8 ms)")

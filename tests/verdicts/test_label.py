@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import make_launch, make_rig
-from tokgate.records import Outcome
+from tests.verdicts.evidence import make_launch, make_rig, make_slate
+from tokgate.records import GpuSeen, Outcome
 from tokgate.verdicts.checks.decode_throughput import decode_throughput
 from tokgate.verdicts.checks.environment_truth import environment_truth
 from tokgate.verdicts.label import mislabelled, says_simulated
@@ -50,3 +50,28 @@ def test_both_of_one_mind_are_judged() -> None:
 
 def test_where_no_server_was_there_is_no_label_to_dispute() -> None:
     assert list(mislabelled(make_rig(simulated=True), make_launch(server=None))) == []
+
+
+def card(name: str | None) -> GpuSeen:
+    return GpuSeen(index=0, name=name, source="nvidia-smi")
+
+
+def test_a_gpu_that_calls_itself_simulated_is_no_real_one() -> None:
+    slate = make_slate(gpus=(card("Some Card (Simulated)"),))
+    (verdict,) = decode_throughput(make_rig(), make_launch(slate=slate), "single")
+
+    assert verdict.outcome is Outcome.INVALID
+    assert verdict.headline.endswith("the GPUs' names say that they are simulated; the rig does not")
+    assert verdict.evidence[0] == "GPU 0: Some Card (Simulated)"
+    assert list(mislabelled(make_rig(), make_launch(server=None, slate=slate)))
+    told = make_launch(slate=slate, server_info={"simulated": True})
+    assert list(mislabelled(make_rig(simulated=True), told)) == []
+
+
+@pytest.mark.parametrize("name", ["NVIDIA H200", "Dissimulatedly X", None])
+def test_a_plain_name_declares_nothing(name: str | None) -> None:
+    slate = make_slate(gpus=(card(name),))
+    told = make_launch(slate=slate, server_info={"simulated": True})
+
+    assert list(mislabelled(make_rig(), make_launch(slate=slate))) == []
+    assert list(mislabelled(make_rig(simulated=True), told)) == []

@@ -224,3 +224,46 @@ def test_processes_without_a_rank_in_their_name_are_found_by_nccls_pid() -> None
     renamed = tuple(r.model_copy(update={"process": "python3"}) for r in truth_of_two.rows)
     found = truth(environment=truth_of_two.model_copy(update={"rows": renamed}))
     assert marks(found, NcclStage.EXEC) == {NcclMark.PROVEN}
+
+
+def test_what_a_stranger_says_of_a_rank_does_not_count_beside_its_own_words() -> None:
+    stranger = rank(0, {**BLOCK, "NCCL_PROTO": "Simple"}, pid=999)
+    for order in ([rank(0), stranger], [stranger, rank(0)]):
+        found = truth(nccl=proof([*order, rank(1)]))
+        assert marks(found, NcclStage.ACCEPTED) <= {NcclMark.PROVEN, NcclMark.SILENT}
+        assert {row.pid for row in found.rows if row.rank == 0} == {101}
+        (warning,) = found.warnings
+        assert warning.startswith("rank 0 is claimed by pid 999 too, no process of the server")
+
+
+def test_a_stranger_cannot_speak_for_a_rank_that_is_silent() -> None:
+    found = truth(nccl=proof([rank(0, pid=999), rank(1)]))
+    for stage in (NcclStage.ACCEPTED, NcclStage.EFFECTIVE):
+        assert set(told(found, stage, NcclMark.UNKNOWN).values()) == {
+            "said by no process of the server in rank 0 only: pid 999 in its log"
+        }
+    assert marks(found, NcclStage.EXEC) == marks(found, NcclStage.USED) == {NcclMark.PROVEN}
+
+
+def test_copies_of_the_server_have_ranks_of_their_own_and_agree() -> None:
+    found = truth(nccl=proof([rank(0), rank(0, pid=102), rank(1)]))
+    assert found.warnings == ()
+    assert marks(found, NcclStage.ACCEPTED) <= {NcclMark.PROVEN, NcclMark.SILENT}
+
+
+def test_processes_of_the_server_that_disagree_refute_the_rank() -> None:
+    for other in (
+        rank(0, {**BLOCK, "NCCL_PROTO": "Simple"}, pid=102),
+        rank(0, pid=102, algorithms=("Tree",)),
+        rank(0, {}, pid=102),
+    ):
+        found = truth(nccl=proof([rank(0), other, rank(1)]))
+        assert set(told(found, NcclStage.ACCEPTED).values()) == {
+            "said differently by 2 processes in rank 0 only: pids 101, 102"
+        }
+
+
+def test_a_proof_start_without_its_proof_was_not_finished() -> None:
+    found = truth(nccl=None)
+    words = {row.cell(NcclStage.ACCEPTED).words for row in found.rows}
+    assert words == {"not proven: the proof start was never finished"}

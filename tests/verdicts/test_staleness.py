@@ -39,7 +39,7 @@ def test_a_tree_patched_in_place_is_called_that_and_its_files_are_named() -> Non
         "the tree of the baseline matched its RECORD",
     )
     assert found.do is not None
-    assert "/opt/ml/bin/python -m pip install --force-reinstall --no-deps sglang==0.5.23" in found.do
+    assert "into /opt/ml/bin/python's own: pip install --force-reinstall --no-deps sglang==0.5.23" in found.do
     assert "--rig-set server.python=PATH" in found.do
     assert "pytest perf_tests -m baseline --rig small" in found.do
 
@@ -48,7 +48,30 @@ def test_a_baseline_stored_from_a_patched_tree_says_so() -> None:
     found = compared(PATCHED, WHEEL)
 
     assert found.since == "the tree has changed since it was stored: it was stored from a patched one"
-    assert found.do == 'store it anew from this tree, which is clean: tokgate baseline update RUN --why "…"'
+    assert found.do is not None
+    assert found.do.startswith("store it anew from this tree, which is clean: tokgate baseline update RUN ")
+    assert "--despite-doubts" in found.do  # the run that is to replace it ended regressed
+    assert found.beside == "it was stored from a patched tree"
+
+
+@pytest.mark.parametrize(
+    ("before", "now"), [(WHEEL, PATCHED), (PATCHED, WHEEL), (WHEEL, {**WHEEL, "gpu.driver": "595.2"})]
+)
+def test_what_is_not_explained_is_not_stored(
+    before: dict[str, str | None], now: dict[str, str | None]
+) -> None:
+    found = compared(before, now)
+
+    assert found.do is not None
+    assert found.do_first is not None
+    assert "baseline update" in found.do
+    assert "baseline update" not in found.do_first
+    assert "explained before anything is stored" in found.do_first
+
+
+def test_what_has_happened_stands_beside_a_number_that_is_no_loss() -> None:
+    assert compared(WHEEL, PATCHED).beside == "the tree has changed since it was stored"
+    assert compared(WHEEL, WHEEL).beside is None
 
 
 def test_another_commit_leads_back_to_the_one_of_then() -> None:
@@ -129,3 +152,14 @@ def test_a_reader_of_the_tree_that_failed_leaves_it_open() -> None:
 def test_without_a_fingerprint_nothing_is_claimed(missing: str) -> None:
     told: dict[str, Fingerprint | None] = {"before": make_fingerprint(), "now": make_fingerprint()}
     assert staleness(make_rig(), **{**told, missing: None}) == Staleness()
+
+
+def test_thousands_of_facts_are_counted_and_what_makes_a_baseline_stale_is_told() -> None:
+    """Every verdict carries them: twenty thousand in each made reports of minutes."""
+    many: dict[str, str | None] = {f"a.{n}": "1" for n in range(20_000)}
+    found = compared(WHEEL, {**many, **PATCHED})
+
+    assert found.tree
+    assert found.differs[0].key == "sglang.dirty"
+    assert len(found.differs) == 301
+    assert (found.differs[-1].key, found.differs[-1].before) == ("…", "and 19702 more facts differ")

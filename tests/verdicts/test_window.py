@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import make_rig, make_slate, series
+from tests.verdicts.evidence import make_launch, make_rig, make_slate, series
 from tests.verdicts.telemetry_windows import THERMAL, card, stranger, telemetry, watched, window
 from tokgate.records import GenerationStatus, GpuHolder, LaunchEvidence, Outcome, Verdict
+from tokgate.records.telemetry import Telemetry
+from tokgate.stats.strangers import NAMES_NOBODY
 from tokgate.verdicts.establish import Established, establish, establish_workload
 from tokgate.verdicts.window_notes import notes
 
@@ -124,9 +126,9 @@ def test_silence_where_gpus_were_asked_is_an_objection() -> None:
     verdict = refused(watched(*mute, told=told))
 
     assert (
-        "nothing is known of the GPUs while single was measured: nvidia-smi did not answer"
-        in verdict.headline
-    )
+        "nobody watched the GPUs: nothing is known of them in 6 of 6 windows of single: no row at all; "
+        "nvidia-smi did not answer within 10 s"
+    ) in verdict.headline
 
 
 def test_silence_on_a_rig_without_gpus_is_a_note() -> None:
@@ -145,10 +147,59 @@ def test_some_windows_unknown_are_noted_and_the_rest_is_judged() -> None:
     )
     launch = watched(*quiet(gap))
     accepted(launch)
+    established = establish(launch, "single", at_least=6)
+    assert isinstance(established, Established)
+    for told in established.series.values():
+        assert told.warnings[-1].startswith(
+            "nobody watched the GPUs in 1 of 6 windows of single (1.4 s without a row)"
+        )
     assert notes(launch) == (
         "what the GPUs did is unknown in 1 of 6 windows: 1.4 s without a row",
         "other processes cannot be told in 1 of 6 windows: 6.0 s without an answer",
     )
+
+
+@pytest.mark.parametrize(
+    "blind",
+    [
+        {"unknown": "9.8 s without a row"},
+        {"strangers": None, "strangers_unknown": "9.0 s without an answer to who computes"},
+    ],
+    ids=["no rows", "no answer to who computes"],
+)
+def test_more_windows_unknown_than_known_are_an_objection(blind: dict[str, Any]) -> None:
+    three, four = (tuple(window(b, **blind) for b in range(6 - n, 6)) for n in (3, 4))
+    accepted(watched(*quiet(*three)))
+    verdict = refused(watched(*quiet(*four), told=telemetry(problems=("nvidia-smi (gpus) ended with 0",))))
+    assert "nothing is known of them in 4 of 6 windows of single: 9." in verdict.headline
+    assert "nvidia-smi (gpus) ended with 0" in verdict.headline
+    assert "launches/01-baseline/telemetry.jsonl" in verdict.raw
+
+
+def test_a_driver_that_names_nobody_is_a_limit_of_the_machine_and_noted() -> None:
+    mute = tuple(window(b, strangers=None, strangers_unknown=NAMES_NOBODY) for b in range(6))
+    accepted(watched(*mute))
+    assert notes(watched(*mute)) == (f"other processes cannot be told in 6 of 6 windows: {NAMES_NOBODY}",)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (None, "the rig small has 2, launch.json holds no telemetry"),
+        (telemetry(gpus=0), "the rig small has 2, the telemetry is of 0"),
+        (telemetry(gpus=1), "the rig small has 2, the telemetry is of 1"),
+    ],
+)
+def test_a_rig_with_gpus_wants_telemetry_of_all_of_them(told: Telemetry | None, words: str) -> None:
+    rig = make_rig(gpus={"count": 2})
+    watched_by_all = make_launch(gpus=2)
+    assert isinstance(establish_workload(rig, watched_by_all, "single", check="c"), Established)
+    verdict = establish_workload(
+        rig, watched_by_all.model_copy(update={"telemetry": told}), "single", check="c"
+    )
+    assert isinstance(verdict, Verdict)
+    assert verdict.outcome is Outcome.INVALID
+    assert f"nobody watched the GPUs: {words}" in verdict.headline
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ from pathlib import Path
 import click
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.judged import judged
 from tokgate.cli.table import table
+from tokgate.cli.telling import tell
 from tokgate.errors import BaselineError
-from tokgate.records import Outcome, Verdict
+from tokgate.records import LaunchEvidence, Outcome, RunEvidence, Verdict
 from tokgate.report import simulated
 from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig, rig_names
@@ -27,10 +29,11 @@ from tokgate.verdicts.baseline_file import (
     folder_of,
     load,
     refuse_mixture,
-    save,
 )
+from tokgate.verdicts.baseline_save import save_all
 from tokgate.verdicts.baseline_update import drafts
 from tokgate.verdicts.checks.stored_baseline import stored_baseline
+from tokgate.verdicts.control_part import Control, control_before
 from tokgate.verdicts.identity import identity_of_launch
 from tokgate.verdicts.metrics import METRICS
 
@@ -49,7 +52,11 @@ def baseline() -> None:
 @click.option(
     "--append", is_flag=True, help="Add the run's launches to those stored, rather than replace them."
 )
-@click.option("--despite-doubts", is_flag=True, help="Store a run that drifted or was unsteady all the same.")
+@click.option(
+    "--despite-doubts",
+    is_flag=True,
+    help="Store a run that ended regressed, drifted or was unsteady all the same.",
+)
 @click.option(
     "--portable",
     is_flag=True,
@@ -68,7 +75,10 @@ def update(
     portable: bool,
     who: str,
 ) -> None:
-    """Store what RUN (a folder below reports/) measured; refused when the run is invalid."""
+    """Store what RUN (a folder below reports/) measured; refused when the run is invalid.
+
+    A run that ended regressed is stored with --despite-doubts alone. All files are written before the first line.
+    """
     if not why.strip():
         raise BaselineError(
             tried="store a baseline without a reason",
@@ -85,25 +95,27 @@ def update(
         runs=(evidence.info.run_id,),
         commit=evidence.info.tokgate_commit,
     )
+    concluded = judged(run)
     found = drafts(
         rig,
         evidence,
         lambda identity: find(root, rig.name, identity),
         provenance=provenance,
+        judged=concluded,
         arm=arm,
         append=append,
         despite_doubts=despite_doubts,
         portable=portable,
     )
-    # All of them are drawn up before the first is written: a refusal leaves nothing half done.
-    for draft in found:
-        path = save(root, draft.new)
+    # All of them are drawn up before any is written, and written before any is told: nothing is left half done.
+    paths = save_all(root, [draft.new for draft in found])
+    for draft, path in zip(found, paths, strict=True):
         word = "replaced" if draft.old is not None and not append else "extended" if draft.old else "new"
-        click.echo(f"{draft.new.workload} on {draft.new.arm}: {path.relative_to(root)} ({word})")
+        tell(f"{draft.new.workload} on {draft.new.arm}: {path.relative_to(root)} ({word})")
         for line in draft.changes():
-            click.echo(f"  {line}")
+            tell(f"  {line}")
     for doubt in found[0].doubts:
-        click.echo(f"doubt: {one_line(doubt)}")
+        tell(f"doubt: {one_line(doubt)}")
 
 
 @baseline.command()
@@ -143,7 +155,10 @@ def diff(root: Path, run: Path) -> None:
     """Show what RUN would be compared with, and the change per metric. Exit code 0 whatever it is."""
     evidence, rig = load_run(run)
     _say_if_simulated(rig)
-    for launch in evidence.launches:
+    compared = [e for e in evidence.launches if e.launch.stands_for_arm]
+    if not compared:
+        click.echo(f"no launch of {one_line(str(run))} stands for an arm: there is nothing to compare")
+    for launch in compared:
         for workload in rig.workloads:
             try:
                 identity = identity_of_launch(rig, launch, workload.name, evidence.fingerprint)
@@ -152,16 +167,32 @@ def diff(root: Path, run: Path) -> None:
                 continue
             stored = find(root, rig.name, identity)
             click.echo(f"{launch.launch.id} {workload.name}: against {_named(stored)}")
-            verdicts = stored_baseline(rig, launch, workload.name, stored, evidence.fingerprint)
+            control = _control(root, rig, launch, workload.name, evidence)
+            verdicts = stored_baseline(
+                rig, launch, workload.name, stored, evidence.fingerprint, control=control
+            )
             for verdict in verdicts:
                 click.echo(_line(verdict))
             for line in _beside(verdicts[0]):
                 click.echo(f"    {one_line(line)}")
 
 
+def _control(
+    root: Path, rig: Rig, launch: LaunchEvidence, workload: str, evidence: RunEvidence
+) -> Control | None:
+    control = control_before(evidence.launches, launch)
+    if control is None:
+        return None
+    try:
+        identity = identity_of_launch(rig, control, workload, evidence.fingerprint)
+    except BaselineError:
+        return None  # told where the control itself is compared
+    return Control(launch=control, stored=find(root, rig.name, identity))
+
+
 def _say_if_simulated(rig: Rig) -> None:
     if rig.simulated:
-        click.echo(simulated.banner(rig.name))
+        tell(simulated.banner(rig.name))
 
 
 def _refuse_another_kind(root: Path, rig: Rig) -> None:

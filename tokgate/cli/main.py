@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import tokgate
 from tokgate.cli.baseline import baseline
 from tokgate.cli.checkout import find_checkout
 from tokgate.cli.errors import GateGroup
@@ -19,6 +20,7 @@ from tokgate.cli.rig import rig
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The checkout that holds rigs/, baselines/ and reports/. Default: the one around the working folder.",
 )
+@click.version_option(tokgate.__version__, prog_name="tokgate")
 @click.pass_context
 def main(context: click.Context, root: Path | None) -> None:
     """The performance gate for SGLang servers."""

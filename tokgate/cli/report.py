@@ -31,9 +31,23 @@ def report(root: Path, run: Path) -> None:
             do="run the command inside a checkout of tokgate, or name one: tokgate --root PATH …",
         )
     # pytest is run as a program: the library and its command know no pytest.
-    command = [sys.executable, "-m", "pytest", "--rejudge", str(run.resolve()), "-q"]
+    # It takes its rootdir from whatever stands alone on its command line, so that a run of another checkout would
+    # lead it there: the option and its value are one word, and rootdir and configuration are named.
+    command = [sys.executable, "-m", "pytest", f"--rejudge={run.resolve()}", "-q", f"--rootdir={root}"]
+    command += ["-c", str(_configuration(root, run))]
     command += _selected(evidence.info.selection, root, run)
     raise SystemExit(subprocess.run(command, cwd=root, check=False).returncode)
+
+
+def _configuration(root: Path, run: Path) -> Path:
+    file = root / "pyproject.toml"
+    if not file.is_file():
+        raise UsageError(
+            tried=f"judging {run} again",
+            found=f"no {file}: how to run the promises",
+            do="run the command inside a checkout of tokgate, or name one: tokgate --root PATH …",
+        )
+    return file
 
 
 def _selected(selection: str, root: Path, run: Path) -> list[str]:

@@ -13,6 +13,7 @@ from tokgate.cli.table import table
 from tokgate.errors import RigError, UsageError
 from tokgate.records.nccl import NcclLint
 from tokgate.report import simulated
+from tokgate.rig.arguments.lint import lint_arguments
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import ArmSpec, Rig, TextPrompts
 from tokgate.rig.nearest import known_names
@@ -76,24 +77,32 @@ def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) 
 
 @rig.command()
 @click.argument("names", nargs=-1)
+@click.option("--strict", is_flag=True, help="Exit with 4 where there is a warning, too.")
 @rig_set
 @pass_root
-def check(root: Path, names: Sequence[str], overrides: Sequence[str]) -> None:
+def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bool) -> None:
     """Check rigs, all of them when none is named; every problem is listed.
 
     Below a rig in order stands what NCCL and SGLang would make of its settings: warnings say that something
     will not happen as written, notes are worth knowing.
     """
-    errors = []
+    errors: list[UsageError] = []
     for name in names or rig_names(root):
         try:
             loaded = load_rig(name, root=root, overrides=overrides)
         except RigError as error:
             errors.append(error)
         else:
-            click.echo(f"{name}: ok{f', {simulated.WORD}' if loaded.simulated else ''}")
-            for finding in lint_nccl(loaded):
+            findings = sorted(
+                (*lint_nccl(loaded), *lint_arguments(loaded)), key=lambda f: f.severity == "note"
+            )
+            warnings = _counted(findings)
+            label = f", {simulated.WORD}" if loaded.simulated else ""
+            click.echo(f"{name}: {f'in order, {warnings}' if warnings else 'ok'}{label}")
+            for finding in findings:
                 click.echo(_told(finding))
+            if warnings and strict:
+                errors.append(_too_many(name, warnings))
     for earlier in errors[:-1]:
         click.echo(f"{earlier}\n", err=True)
     if errors:
@@ -189,6 +198,19 @@ def _lines(loaded: Rig, arm: ArmSpec) -> str:
     closed = f"The environment is closed: besides the variables above the server gets, from the host, only {passed}."
     parts.append(_wrapped(closed))
     return "\n\n".join(parts)
+
+
+def _counted(findings: Sequence[NcclLint]) -> str:
+    warnings = sum(f.severity != "note" for f in findings)
+    return f"{warnings} warning{'s' if warnings > 1 else ''}" if warnings else ""
+
+
+def _too_many(name: str, warnings: str) -> UsageError:
+    return UsageError(
+        tried=f"check the rig {spell(name)} strictly",
+        found=f"{warnings}, listed above",
+        do="mend what they name, or leave out --strict",
+    )
 
 
 def _told(finding: NcclLint) -> str:

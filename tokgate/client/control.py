@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -16,6 +16,7 @@ from tokgate.parsers.foreign_json import ids, load_json, shown, why_not_kept
 from tokgate.parsers.meta_info import read_meta_info
 from tokgate.records import ServerCounters
 
+from .deadline import Deadline
 from .prompts import PromptValue, payload
 
 ANSWER_LIMIT = 32 * 1024 * 1024  # bytes; a /metrics of a busy server has hundreds of thousands
@@ -81,12 +82,7 @@ class Control:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -200,26 +196,29 @@ class Control:
         limit_s: float | None = None,
     ) -> _Reply:
         limit_s = self._timeouts.call if limit_s is None else limit_s
-        deadline = time.monotonic() + limit_s
+        deadline = Deadline(limit_s)
         timeout = httpx.Timeout(limit_s, connect=min(self._timeouts.connect, limit_s))
         content = None if body is None else json.dumps(body).encode()
         headers = {} if content is None else {"Content-Type": "application/json"}
+        seen = {"trace": deadline.trace}
+        kept, url = bytearray(), self.base_url + path
         try:
-            with self._client.stream(
-                method, self.base_url + path, content=content, headers=headers, timeout=timeout
-            ) as response:
-                kept = bytearray()
+            request = self._client.build_request(
+                method, url, content=content, headers=headers, timeout=timeout, extensions=seen
+            )
+            with deadline, closing(self._client.send(request, stream=True)) as response:
                 for piece in response.iter_raw():
                     kept += piece
                     if len(kept) > ANSWER_LIMIT:
                         raise self._fault(method, path, f"an answer of more than {ANSWER_LIMIT} bytes")
-                    if time.monotonic() > deadline:
-                        raise self._lost(method, path, f"an answer still dripping after {limit_s:g} s")
-                return _Reply(response.status_code, bytes(kept))
-        except httpx.TimeoutException as error:
-            raise self._lost(method, path, f"no answer within {limit_s:g} s ({_words(error)})") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._lost(method, path, _words(error)) from error
+            late = isinstance(error, httpx.TimeoutException)
+            if late or not deadline.over:
+                found = f"no answer within {limit_s:g} s ({_words(error)})" if late else _words(error)
+                raise self._lost(method, path, found) from error
+        if deadline.over:  # an answer without a length ends where its connection does
+            raise self._lost(method, path, f"an answer still dripping after {limit_s:g} s")
+        return _Reply(response.status_code, bytes(kept))
 
     def _json(self, method: str, path: str, reply: _Reply) -> Any:
         if reply.status != 200:

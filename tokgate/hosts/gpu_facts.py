@@ -78,7 +78,7 @@ def gpu_facts(host: Host, count: int) -> tuple[dict[str, str | None], dict[str, 
     unread = {f"gpu.{name}": "this nvidia-smi has no such field" for name in refused}
     facts |= dict.fromkeys(unread)
     table = ask_table(host)
-    for key, value in {"gpu.cuda": table.cuda, "gpu.library": table.tool}.items():
+    for key, value in {"gpu.cuda": table.cuda, "gpu.nvml": table.tool}.items():
         facts[key] = value
         if value is None:
             unread[key] = "the head of nvidia-smi's table does not say"

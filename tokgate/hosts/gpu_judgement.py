@@ -12,6 +12,9 @@ from tokgate.rig.models import GpuSpec
 
 Owner = tuple[int, int]
 NO_CLUES = Clues()
+# What is told one by one; a driver that names thousands is not to fill the report.
+MOST_FINDINGS = 20
+_WORST_FIRST = ("unclean", "unknown", "note")
 
 
 def name_holders(holders: Iterable[GpuHolder], table: Iterable[ProcessSeen]) -> tuple[GpuHolder, ...]:
@@ -76,7 +79,21 @@ def judge(
         for h in holders
         if h.gpu_index not in placed
     ]
-    return tuple(findings)
+    return _bounded(findings)
+
+
+def _bounded(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Return the worst of many findings, and one for the rest, which is as grave as the worst among it."""
+    if len(findings) <= MOST_FINDINGS:
+        return tuple(findings)
+    findings = sorted(findings, key=lambda f: _WORST_FIRST.index(f.severity))
+    rest = findings[MOST_FINDINGS:]
+    more = Finding(
+        severity=rest[0].severity,
+        what=f"{len(rest)} more findings, the first of them: {rest[0].what}",
+        do=rest[0].do,
+    )
+    return (*findings[:MOST_FINDINGS], more)
 
 
 def _wrong_count(gpus: tuple[GpuSeen, ...], spec: GpuSpec, clues: Clues) -> Finding:
@@ -147,7 +164,8 @@ def _judge_one(
             what=f"{label}: nobody can say whether it is cut into MIG instances: {hidden[0].why}",
             do="log in with more rights",
         )
-    if gpu.allocated_mib is None:
+    # Below zero is no amount of memory, and no empty card either.
+    if gpu.allocated_mib is None or gpu.allocated_mib < 0:
         why = "; ".join(f"{n.text} ({n.why})" for n in gpu.unread) or "the driver gives no number"
         yield Finding(
             severity="unknown",
@@ -166,7 +184,9 @@ def _judge_one(
         return
     if holders and not strangers:
         return
-    named = ", ".join(_who(h) for h in strangers) or "nobody known"
+    named = ", ".join(_who(h) for h in strangers[:MOST_FINDINGS]) or "nobody known"
+    if len(strangers) > MOST_FINDINGS:
+        named += f" and {len(strangers) - MOST_FINDINGS} more"
     yield Finding(
         severity="unclean",
         what=f"{label}: {gpu.allocated_mib:.0f} MiB are allocated, held by {named}{_suspects(gpu, strangers, clues)}",

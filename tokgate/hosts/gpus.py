@@ -13,6 +13,7 @@ from tokgate.hosts.gpu_readout import GpuReadout
 from tokgate.hosts.nvidia_smi import ask_nvidia_smi, ask_table
 from tokgate.hosts.nvml import NvmlUnusable, load_nvml, read_nvml
 from tokgate.hosts.processes import processes
+from tokgate.parsers.nvidia_smi import MOST_ROWS
 from tokgate.records import Finding, GpuHolder, GpuSeen, ProcessSeen
 from tokgate.rig.models import GpuSpec
 
@@ -68,7 +69,7 @@ def _drawing(host: Host, readout: GpuReadout, holders: tuple[GpuHolder, ...]) ->
     known = {h.gpu_index for h in holders}
     return [
         GpuHolder(gpu_index=p.gpu_index, pid=p.pid, command=p.name, used_mib=p.used_mib)
-        for p in ask_table(host).processes
+        for p in ask_table(host).processes[:MOST_ROWS]
         if p.gpu_index not in known
     ]
 

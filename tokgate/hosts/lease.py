@@ -143,11 +143,12 @@ def _taken(host: Host, held: dict[str, Any]) -> LeaseFault:
     return LeaseFault(
         tried=f"to lease {host.name}",
         found=(
-            f"{held['owner']} has held it since {held['since']}: pid {held['pid']} of {held['where']},"
-            f" heard of {held['heard_s_ago']:.0f} s ago"
+            f"another gate is at work on {host.name}: {held['owner']} has held it since {held['since']}"
+            f" (pid {held['pid']} of {held['where']}, heard of {held['heard_s_ago']:.0f} s ago)"
         ),
         do=(
-            f"wait until it is done, or end pid {held['pid']} there; its lease is then taken over by itself"
+            f"wait until it is done, which --wait-for-lease SECONDS does, or end pid {held['pid']} there; its lease"
+            " is then taken over by itself"
             f" (elsewhere than on the host: after {held['limit_s']:.0f} s)"
         ),
     )

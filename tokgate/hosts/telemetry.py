@@ -21,6 +21,10 @@ from tokgate.rig.models import Rig
 PERIOD_S = 0.2
 # A process that computes is there for longer; asking is dearer for the driver than a clock is.
 HOLDER_PERIOD_S = 1.0
+# Answers that are kept, as a multiple of those asked for. More is a flood, and no news.
+MOST_TIMES = 4
+# After so long without a row of the GPUs somebody reads about it.
+SILENT_S = 5.0
 # What measuring waits for the first row, for an answer at the start, and for the end of it all.
 FIRST_ROW_S = 10.0
 ANSWER_S = 10.0
@@ -43,6 +47,9 @@ class Watch:
         for kind in ("gpus", "host"):
             if self._keeper.rows[kind]:
                 self._keeper.wait_for_next(kind, 2 * PERIOD_S)
+        silent_s = self._keeper.longest_silence_s("gpus", time.monotonic_ns())
+        if silent_s > SILENT_S:
+            self._keeper.problem(f"{self._source} told nothing of the GPUs for {silent_s:.1f} s on end")
         if self._nvml is not None:
             self._nvml.end(END_S)
         if self._stream is not None:
@@ -103,12 +110,14 @@ class Watch:
                 order["gpus"] = {
                     "argv": _repeated(f"--query-gpu={','.join(fields.values())}", round(PERIOD_S * 1000)),
                     "rows": len(index_of),
+                    "most_s": MOST_TIMES / PERIOD_S,
                 }
                 order["holders"] = {
                     "argv": _repeated(
                         f"--query-compute-apps={','.join(HOLDER_FIELDS)}", round(HOLDER_PERIOD_S * 1000)
                     ),
                     "pid_cell": PID_CELL,
+                    "most_s": MOST_TIMES / HOLDER_PERIOD_S,
                 }
                 self._source = "nvidia-smi"
         program = source("telemetry")

@@ -35,6 +35,7 @@ class RowKeeper:
         self._closed = False
         self._first = {"gpus": threading.Event(), "host": threading.Event()}
         self._span: dict[str, tuple[int, int]] = {}
+        self._silence: Counter[str] = Counter()
         self.rows: Counter[str] = Counter()
         self.dropped = 0
         self.missing: dict[str, str] = {}
@@ -53,6 +54,8 @@ class RowKeeper:
                 return
             self._room -= len(line)
             self.rows[row.kind] += 1
+            before = self._span.get(row.kind, (0, row.at_ns))[1]
+            self._silence[row.kind] = max(self._silence[row.kind], row.at_ns - before)
             self._span[row.kind] = (self._span.get(row.kind, (row.at_ns, 0))[0], row.at_ns)
             self._waiting.append(line)
             self._lock.notify_all()
@@ -65,6 +68,13 @@ class RowKeeper:
             for kind, (first, last) in self._span.items()
             if last > first and kind != "process"
         }
+
+    def longest_silence_s(self, kind: str, now_ns: int) -> float:
+        """Return the longest time without a row of a kind, from the first one on; 0 where none ever came."""
+        with self._lock:
+            if kind not in self._span:
+                return 0.0
+            return max(self._silence[kind], now_ns - self._span[kind][1]) / 1e9
 
     def lacks(self, missing: Mapping[str, str]) -> None:
         """Note what an answer did not tell; the first reason is kept."""

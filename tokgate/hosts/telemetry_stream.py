@@ -79,6 +79,8 @@ class StreamWatch:
                 self._keeper.problem(line.ended)
                 # Whichever stream it was, the other one may still bring its first row.
                 self._keeper.give_up("gpus")
+            if line.problem is not None:
+                self._keeper.problem(line.problem)
             if line.cpu_s is not None:
                 self.cpu_s = line.cpu_s
         if not self._ending:

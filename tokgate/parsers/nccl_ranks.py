@@ -11,18 +11,20 @@ FUNCTION = "AllReduce"
 
 
 def nccl_ranks(reading: NcclReading) -> tuple[NcclRank, ...]:
-    """Return one record a rank, by rank, of the largest communicators in the log.
+    """Return one record a process, by rank, of the largest communicators in the log.
 
-    Empty: no communicator of more than one rank was seen. A process is taken for the rank that it has in
-    its largest communicator; of two processes that claim a rank (two servers in one log) the later holds.
+    Empty: no communicator of more than one rank was seen. A process is taken for the rank that it has in its
+    largest communicator. Two processes may claim one rank (two servers in one log, or somebody else's lines among
+    ours): the log alone cannot tell who lies, so that both are told, in their order in the log.
     """
     of_pid: dict[int, NcclCommunicator] = {}
     for comm in reading.communicators:
         known = of_pid.get(comm.process.pid)
         if comm.ranks > 1 and (known is None or comm.ranks > known.ranks):
             of_pid[comm.process.pid] = comm
-    ranks = {comm.rank: _rank(reading, pid, comm) for pid, comm in of_pid.items()}
-    return tuple(ranks[number] for number in sorted(ranks))
+    return tuple(
+        _rank(reading, pid, comm) for pid, comm in sorted(of_pid.items(), key=lambda item: item[1].rank)
+    )
 
 
 def _rank(reading: NcclReading, pid: int, comm: NcclCommunicator) -> NcclRank:

@@ -15,6 +15,11 @@ _SHOWN = 500
 _LONGEST = 65_536  # characters of a line; one of all 212 fields has some 5,000
 # MiB by which the printed, rounded numbers of one card may miss their sum.
 _ROUNDING_MIB = 3.0
+# What a driver may keep for itself without telling: idle cards showed 615 MiB (H200, driver 580) and 912 MiB (A100).
+_MOST_RESERVED_MIB = 2048.0
+# Rows of one answer, and odd lines of it that are told one by one. A host has 16 GPUs and a few processes on each.
+MOST_ROWS = 512
+_MOST_UNREAD = 20
 # Old names of fields and those that nvidia-smi prints for what it was asked -> the name used here.
 _ALIASES = {
     "gpu_name": "name",
@@ -36,6 +41,7 @@ _NO_NUMBER = {
     "err!": "the driver failed to tell",
     "": "empty cell",
 }
+_MEMORY = ("total", "reserved", "used", "free")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*([A-Za-z%/]+))?")
 _HEADER_UNIT = re.compile(r"^(.*?)(?: \[(.+)\])?$")
 
@@ -57,7 +63,8 @@ class Table(Record):
 def read_table(text: str, fields: Sequence[str] | None = None) -> Table:
     """Read a CSV answer. `fields` names the columns of an answer without a header line.
 
-    A process name may hold commas: what is too much in a row is given back to that column.
+    A process name may hold commas: what is too much in a row is given back to that column. Of a flood the first
+    MOST_ROWS rows are read; that there was more is in `unread`.
     """
     # Not splitlines: a process may have a form feed or a Unicode line separator in its name.
     rows_of_text = enumerate(writable(text).split("\n"), start=1)
@@ -74,7 +81,7 @@ def read_table(text: str, fields: Sequence[str] | None = None) -> Table:
         units = [None] * len(names)
     rows: list[dict[str, Cell]] = []
     unread: list[Unread] = []
-    for number, line in lines:
+    for number, line in lines[:MOST_ROWS]:
         cells = [cell.strip() for cell in line.split(",")]
         surplus = len(cells) - len(names)
         if surplus > 0 and "process_name" in names:
@@ -86,6 +93,12 @@ def read_table(text: str, fields: Sequence[str] | None = None) -> Table:
             continue
         read = zip(names, cells, units, strict=True)
         rows.append({name: _cell(name, cell, unit) for name, cell, unit in read})
+    if (more := len(unread) - _MOST_UNREAD) > 0:
+        unread[_MOST_UNREAD:] = [Unread(text=f"{more} more", why="odd lines beyond those that are told")]
+    if len(lines) > MOST_ROWS:
+        unread.append(
+            Unread(text=f"{len(lines)} lines", why=f"a flood: only the first {MOST_ROWS} were read")
+        )
     return Table(rows=tuple(rows), unread=tuple(unread))
 
 
@@ -140,7 +153,7 @@ def read_holders(
                 gpu_index=(index_of or {}).get(uuid or ""),
                 pid=int(pid) if pid is not None and pid > 0 else None,
                 command=_words(row, "process_name"),
-                used_mib=_number(row, "used_memory"),
+                used_mib=_amount(row, "used_memory"),
                 note=None if pid is not None and pid > 0 else "the driver does not name the process",
             )
         )
@@ -148,25 +161,20 @@ def read_holders(
 
 
 def _gpu(index: int, row: dict[str, Cell]) -> GpuSeen:
-    memory = {key: _number(row, f"memory.{key}") for key in ("total", "reserved", "used", "free")}
+    total, reserved, used, free = (_amount(row, f"memory.{key}") for key in _MEMORY)
     unread = [
         Unread(text=f"{name}: {cell.text}"[:_SHOWN], why=cell.why)
         for name, cell in row.items()
         if cell.why is not None and name.startswith(("memory.", "name", "uuid", "mig."))
     ]
-    total, reserved, used, free = memory.values()
-    allocated = used
-    inclusive = None
-    if used is not None and reserved is not None:
-        # Drivers since 510 print `used` without what they keep for themselves; the sum tells.
-        inclusive = used + reserved
-        if total is not None and free is not None and abs(total - used - free - reserved) > _ROUNDING_MIB:
-            if abs(total - used - free) <= _ROUNDING_MIB:
-                inclusive, allocated = used, max(0.0, used - reserved)
-            else:
-                said = f"total {total:g}, reserved {reserved:g}, used {used:g}, free {free:g}"
-                unread.append(Unread(text=said, why="the numbers do not add up, in neither convention"))
-                inclusive = allocated = None
+    unread += [
+        Unread(text=f"memory.{key}: {row[f'memory.{key}'].text}"[:_SHOWN], why="below zero")
+        for key in _MEMORY
+        if (_number(row, f"memory.{key}") or 0.0) < 0
+    ]
+    inclusive, allocated, odd = _settled(total, reserved, used, free)
+    if odd is not None:
+        unread.append(odd)
     mig = _words(row, "mig.mode.current")
     return GpuSeen(
         index=index,
@@ -188,6 +196,31 @@ def _gpu(index: int, row: dict[str, Cell]) -> GpuSeen:
     )
 
 
+def _settled(
+    total: float | None, reserved: float | None, used: float | None, free: float | None
+) -> tuple[float | None, float | None, Unread | None]:
+    """Return what is used with the driver's reserve and without it, and why that cannot be told."""
+    if used is None:
+        return None, None, None
+    said = ", ".join(
+        f"{name} {'unknown' if mib is None else f'{mib:g}'}"
+        for name, mib in zip(_MEMORY, (total, reserved, used, free), strict=True)
+    )
+    beside = None if total is None or free is None else total - used - free
+    if reserved is None:
+        # Drivers before 510 do not tell it and count it as used; one that leaves it out leaves a gap of its size.
+        if beside is not None and not -_ROUNDING_MIB <= beside <= _MOST_RESERVED_MIB:
+            why = f"{beside:g} MiB are neither used nor free; a driver keeps at most {_MOST_RESERVED_MIB:g}"
+            return None, None, Unread(text=said, why=why)
+        return None, used, None
+    # Drivers since 510 print `used` without what they keep for themselves; the sum tells.
+    if beside is None or abs(beside - reserved) <= _ROUNDING_MIB:
+        return used + reserved, used, None
+    if abs(beside) <= _ROUNDING_MIB:
+        return used, max(0.0, used - reserved), None
+    return None, None, Unread(text=said, why="the numbers do not add up, in neither convention")
+
+
 def _canonical(field: str) -> str:
     name = field.strip()
     return _ALIASES.get(name, name)
@@ -205,6 +238,12 @@ def _cell(name: str, text: str, unit: str | None) -> Cell:
 
 def _number(row: dict[str, Cell], name: str) -> float | None:
     return row[name].number if name in row else None
+
+
+def _amount(row: dict[str, Cell], name: str) -> float | None:
+    """Return an amount of memory; one below zero is none."""
+    number = _number(row, name)
+    return number if number is not None and number >= 0 else None
 
 
 def _words(row: dict[str, Cell], name: str) -> str | None:

@@ -37,10 +37,11 @@ PID_CELL = HOLDER_FIELDS.index("pid")
 
 
 class Line(Record):
-    """What one line said. `ended` is a stream that ended, `cpu_s` the last line's account."""
+    """What one line said. `ended` is a stream that ended, `problem` of one that goes on; `cpu_s` the last line's."""
 
     row: TelemetryRow | None = None
     ended: str | None = None
+    problem: str | None = None
     cpu_s: float | None = None
     missing: dict[str, str] = {}  # what this answer did not tell -> why
     unread: tuple[Unread, ...] = ()
@@ -65,6 +66,8 @@ def read_line(raw: bytes, at_ns: int, *, fields: Mapping[str, str], index_of: Ma
             return _holders(told, at_ns, index_of)
         if kind == "ended":
             return Line(ended=str(told["what"])[:_SHOWN])
+        if kind == "problem":
+            return Line(problem=str(told["what"])[:_SHOWN])
         if kind == "end":
             return Line(cpu_s=float(told["cpu_s"]))
         return Line(row=_plain(kind, told, at_ns))
@@ -125,6 +128,9 @@ def _gpu(cells: Mapping[str, Cell]) -> tuple[GpuNow | None, dict[str, str]]:
         numbers[name] = cell.number if cell is not None else None
         if cell is not None and cell.number is None:
             missing[name] = cell.why or f"not a number: {cell.text[:40]}"
+        elif cell is not None and cell.number is not None and cell.number < 0 and name != "celsius":
+            numbers[name] = None
+            missing[name] = f"below zero: {cell.text[:40]}"
     reasons = None
     if (mask := cells.get("reasons")) is not None:
         reasons = reasons_of(mask.text)
@@ -148,13 +154,13 @@ def _holders(told: dict[str, Any], at_ns: int, index_of: Mapping[str, int]) -> L
             said = ", ".join(cell.text for cell in row.values())[:_SHOWN]
             unread.append(Unread(text=said, why="the driver does not name the process"))
             continue
-        name = row["process_name"]
+        name, used = row["process_name"], row["used_memory"].number
         found.append(
             Holding(
                 gpu=index_of.get(row["uuid"].text),
                 pid=int(pid),
                 start_ticks=starts.get(str(int(pid))),
-                used_mib=row["used_memory"].number,
+                used_mib=used if used is None or used >= 0 else None,
                 name=name.text[:_SHOWN] if name.why is None else None,
             )
         )

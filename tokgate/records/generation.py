@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from .record import Record, Unread
+from .record import Record, Unread, Whole
 
 
 class GenerationStatus(StrEnum):
@@ -20,20 +20,20 @@ class GenerationStatus(StrEnum):
 class SpecCounters(Record):
     """Speculation's counters of one request, under the names of SGLang >= 0.5.13."""
 
-    verify_ct: int | None = None
+    verify_ct: Whole | None = None
     accept_length: float | None = None  # completion_tokens / verify_ct, bonus token included
-    num_correct_drafts: int | None = None
-    num_proposed_drafts: int | None = None
-    correct_drafts_histogram: tuple[int, ...] | None = None  # [i]: verify calls that accepted i drafts
+    num_correct_drafts: Whole | None = None
+    num_proposed_drafts: Whole | None = None
+    correct_drafts_histogram: tuple[Whole, ...] | None = None  # [i]: verify calls that accepted i drafts
 
 
 class ServerCounters(Record):
     """meta_info of one finished request. Seconds; None where this server version does not say."""
 
     dialect: str  # which version's names were found: "0.5.9", "0.5.11", "0.5.13", "openai-usage", "unknown"
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
+    prompt_tokens: Whole | None = None
+    completion_tokens: Whole | None = None
+    cached_tokens: Whole | None = None
     e2e_latency_s: float | None = None
     first_token_latency_s: float | None = None
     queue_time_s: float | None = None
@@ -50,23 +50,25 @@ class Generation(Record):
     request_id: str
     launch: str
     workload: str
-    index: int  # which prompt of the workload: the same index is the same prompt in every launch
-    slot: int = 0  # position within a concurrent batch
-    batch: int = 0  # which barrier start it belonged to
+    index: Whole  # which prompt of the workload: the same index is the same prompt in every launch
+    slot: Whole = 0  # position within a concurrent batch
+    batch: Whole = 0  # which barrier start it belonged to
     warmup: bool = False
     status: GenerationStatus
     why: str | None = None  # always set when the status is not good
-    http_status: int | None = None
-    asked_tokens: int
-    sent_ns: int  # last byte of the request handed to the kernel
-    first_byte_ns: int | None = None
-    end_ns: int | None = None  # end of stream, or when it failed
-    chunk_ns: tuple[int, ...] = ()  # arrival of each SSE event that carried tokens
-    chunk_tokens: tuple[int, ...] | None = None  # completion tokens so far at each; None: not told per chunk
+    http_status: Whole | None = None
+    asked_tokens: Whole
+    sent_ns: Whole  # last byte of the request handed to the kernel
+    first_byte_ns: Whole | None = None
+    end_ns: Whole | None = None  # end of stream, or when it failed
+    chunk_ns: tuple[Whole, ...] = ()  # arrival of each SSE event that carried tokens
+    chunk_tokens: tuple[Whole, ...] | None = (
+        None  # completion tokens so far at each; None: not told per chunk
+    )
     counters: ServerCounters | None = None
-    output_ids: tuple[int, ...] | None = None
+    output_ids: tuple[Whole, ...] | None = None
     text_sha256: str | None = None
-    top_logprobs: tuple[tuple[tuple[float, int], ...], ...] | None = (
+    top_logprobs: tuple[tuple[tuple[float, Whole], ...], ...] | None = (
         None  # per position: (logprob, id), best first
     )
     body_file: str | None = None  # raw response, relative to the run folder

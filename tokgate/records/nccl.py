@@ -80,7 +80,7 @@ class NcclProof(Record):
     """What the proof start brought home."""
 
     versions: tuple[str, ...] = ()
-    ranks: tuple[NcclRank, ...] = ()
+    ranks: tuple[NcclRank, ...] = ()  # one a process that spoke; two of them may claim the same rank
     profiles: tuple[RankProfile, ...] = ()
     why_no_profile: str | None = None
     warnings: tuple[Unread, ...] = ()  # NCCL WARN lines

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# What any counter or clock in ns holds. Python's own integers know no end, and a folder that was edited by hand
+# must not hold one that no float can stand for.
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Record(BaseModel):

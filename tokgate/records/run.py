@@ -6,9 +6,9 @@ from .generation import Generation
 from .host import CleanSlate, Fingerprint
 from .nccl import NcclProof
 from .phases import PhaseTable
-from .record import Record
+from .record import Record, Whole
 from .sample import Sample
-from .server import EnvironmentTruth, Launch, Liveness, ServerRun, StartFailure, StopRecord
+from .server import EnvironmentTruth, GraphSteps, Launch, Liveness, ServerRun, StartFailure, StopRecord
 from .telemetry import Telemetry, Window
 
 
@@ -31,7 +31,7 @@ class ClientLoad(Record):
 
     cpu_s: float  # of the client, during the window
     wall_s: float
-    events: int
+    events: Whole
     lag_p99_ms: float | None = None
     ceiling_events_per_s: float | None = None  # what this client can take on this machine, measured
 
@@ -52,6 +52,7 @@ class LaunchEvidence(Record):
     telemetry: Telemetry | None = None  # None: nobody watched
     windows: tuple[Window, ...] = ()  # computed from generations and telemetry.jsonl, in the order of time
     phases: PhaseTable | None = None  # None: nobody looked; computed, like `windows`
+    graph: GraphSteps | None = None  # from server.log once it is collected; None: nobody looked
     liveness: Liveness | None = None  # None: the launch has not been finished
     stop: StopRecord | None = None
     faults: tuple[str, ...] = ()  # bench faults met while measuring, in words

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from .host import ProcessSeen
-from .record import Record, Unread
+from .record import Record, Unread, Whole
 
 # The last three are never timed against a stored baseline: a start under NCCL's debug lines, the control arm
 # without the rig's NCCL block, and an arm that carries the instruments of its phases.
@@ -122,6 +122,21 @@ class ServerRun(Record):
     sglang_version: str | None = None
     server_info: dict[str, Any] = {}  # GET /server_info, secrets replaced
     warnings: tuple[str, ...] = ()
+
+
+class GraphSteps(Record):
+    """How many of a server's decode log lines say that their step ran in a graph."""
+
+    on: Whole
+    off: Whole
+    unknown: Whole = 0  # lines of a version that does not say
+    word: str | None = None  # "cuda graph", as printed; None where no line or several words name it
+
+    @property
+    def share(self) -> float | None:
+        """0..1 of the lines that say; None where none does."""
+        known = self.on + self.off
+        return self.on / known if known else None
 
 
 class Liveness(Record):

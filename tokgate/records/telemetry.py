@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from .record import Record, Unread
+from .record import Record, Unread, Whole
 
 # NVML's mask of clock event reasons (nvml.h, nvmlClocksEventReasons): names as nvidia-smi spells them.
 REASONS = {
@@ -33,7 +33,7 @@ Ticks = Annotated[int, Field(ge=0, lt=2**64)]
 class GpuNow(NamedTuple):
     """One GPU at one moment; a list in JSON. None: the card or the driver does not say."""
 
-    gpu: int  # its index
+    gpu: Whole  # its index
     sm_mhz: float | None
     memory_mhz: float | None
     celsius: float | None
@@ -45,17 +45,17 @@ class GpuNow(NamedTuple):
 class Holding(NamedTuple):
     """One compute process on one GPU; a list in JSON."""
 
-    gpu: int | None  # None: on a GPU that the first look did not know
-    pid: int
-    start_ticks: int | None  # None: no such process in the host's table
+    gpu: Whole | None  # None: on a GPU that the first look did not know
+    pid: Whole
+    start_ticks: Whole | None  # None: no such process in the host's table
     used_mib: float | None
     name: str | None  # as the driver says
 
 
 class GpuRow(Record):
     kind: Literal["gpus"] = "gpus"
-    at_ns: int
-    seq: int | None = None
+    at_ns: Whole
+    seq: Whole | None = None
     host_s: float | None = None
     gpus: tuple[GpuNow, ...]
 
@@ -64,8 +64,8 @@ class HolderRow(Record):
     """An answer to who computes; `holders` empty is an answer too."""
 
     kind: Literal["holders"] = "holders"
-    at_ns: int
-    seq: int | None = None
+    at_ns: Whole
+    seq: Whole | None = None
     host_s: float | None = None
     holders: tuple[Holding, ...]
 
@@ -74,9 +74,9 @@ class ProcessRow(Record):
     """Who a holder is, told once for each pid and start time."""
 
     kind: Literal["process"] = "process"
-    at_ns: int
-    pid: int
-    start_ticks: int | None = None
+    at_ns: Whole
+    pid: Whole
+    start_ticks: Whole | None = None
     user: str | None = None
     command: str | None = None
     ours: bool | None = None  # of the server's process tree; None: not in the host's process table
@@ -86,8 +86,8 @@ class HostRow(Record):
     """`busy`, `steal` and `total` count clock ticks of all cores since boot (/proc/stat)."""
 
     kind: Literal["host"] = "host"
-    at_ns: int
-    seq: int | None = None
+    at_ns: Whole
+    seq: Whole | None = None
     host_s: float | None = None
     load1: float | None = None
     busy: Ticks | None = None  # user, nice, system, irq, softirq
@@ -139,8 +139,8 @@ class GpuWindow(Record):
 class Stranger(Record):
     """A compute process that is not of the server's tree."""
 
-    pid: int
-    start_ticks: int | None
+    pid: Whole
+    start_ticks: Whole | None
     gpus: tuple[int, ...]
     user: str | None = None
     command: str | None = None

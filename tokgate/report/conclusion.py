@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from tokgate.records import EXIT_CODES, PRECEDENCE, Outcome, Record, Verdict, worst
 
+from .answer import answer
 from .leading import drift_behind, worst_first
 from .visible import one_line
 
@@ -58,7 +59,7 @@ class Conclusion(Record):
 def conclude(verdicts: Sequence[Verdict], end: SessionEnd | None = None) -> Conclusion:
     """Return the session's outcome. Nothing judged is `invalid`, never a pass."""
     end = end or SessionEnd()
-    told = _counted(verdicts)
+    told = counted(verdicts)
     if end.status == _NO_TESTS and not verdicts:
         return Conclusion(
             outcome=SessionOutcome.INVALID,
@@ -102,27 +103,7 @@ def word_of(verdict: Verdict) -> str:
     return NOTE if unlimited else verdict.outcome.value
 
 
-def _explained(verdicts: Sequence[Verdict]) -> bool:
-    return any(v.outcome in (Outcome.REGRESSED, Outcome.INVALID) for v in verdicts)
-
-
-def _deciding(deciding: Sequence[Verdict], verdicts: Sequence[Verdict]) -> tuple[str, str | None]:
-    """Return headline and next step of the session from the verdicts of its outcome, the leading one first."""
-    lead = deciding[0]
-    do = next((v.do for v in deciding if v.do), None)
-    if lead.outcome in (Outcome.PASS, Outcome.IMPROVED):
-        return _counted(verdicts), do
-    first = one_line(lead.headline, 300)
-    if len(deciding) > 1:
-        first = f"{first} (and {len(deciding) - 1} more {lead.outcome.value})"
-    drift = drift_behind(lead, verdicts) if lead.outcome is Outcome.REGRESSED else None
-    if drift is not None:
-        # Of several regressions one that the drift does not explain comes first: here none is larger.
-        return f"{one_line(drift.headline, 200)}; no regression is larger than that: {first}", drift.do or do
-    return first, do
-
-
-def _counted(verdicts: Sequence[Verdict]) -> str:
+def counted(verdicts: Sequence[Verdict]) -> str:
     """Return "7 verdicts: 1 improved, 6 pass"."""
     if not verdicts:
         return "no verdict"
@@ -132,3 +113,23 @@ def _counted(verdicts: Sequence[Verdict]) -> str:
         told.append(f"{counts[NOTE]} measured without a limit")
     parts = ", ".join(told)
     return f"{len(verdicts)} verdict{'s' if len(verdicts) != 1 else ''}: {parts}"
+
+
+def _explained(verdicts: Sequence[Verdict]) -> bool:
+    return any(v.outcome in (Outcome.REGRESSED, Outcome.INVALID) for v in verdicts)
+
+
+def _deciding(deciding: Sequence[Verdict], verdicts: Sequence[Verdict]) -> tuple[str, str | None]:
+    """Return headline and next step of the session from the verdicts of its outcome, the leading one first."""
+    lead = deciding[0]
+    do = next((v.do for v in deciding if v.do), None)
+    if lead.outcome in (Outcome.PASS, Outcome.IMPROVED):
+        return answer(verdicts) or counted(verdicts), do
+    first = one_line(lead.headline, 300)
+    if len(deciding) > 1:
+        first = f"{first} (and {len(deciding) - 1} more {lead.outcome.value})"
+    drift = drift_behind(lead, verdicts) if lead.outcome is Outcome.REGRESSED else None
+    if drift is not None:
+        # Of several regressions one that the drift does not explain comes first: here none is larger.
+        return f"{one_line(drift.headline, 200)}; no regression is larger than that: {first}", drift.do or do
+    return first, do

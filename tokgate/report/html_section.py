@@ -17,13 +17,14 @@ from tokgate.records import RunEvidence
 
 from . import figures, phases, simulated
 from .chart import charts
+from .conclusion import counted
 from .environment_matrix import LEGEND, matrix_of
 from .nccl_matrix import LEGEND as NCCL_LEGEND
 from .nccl_matrix import STAGES, five_states
 from .raw_files import raw_files
 from .telemetry_strip import strips
 from .verdict_json import VerdictFile
-from .verdict_rows import difference_rows, verdict_rows
+from .verdict_rows import difference_rows, row_groups
 from .visible import shorten, visible
 
 _LONGEST = 4000
@@ -61,7 +62,8 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
     return {
         "file": file,
         "title": title(file),
-        "rows": verdict_rows(file),
+        "groups": row_groups(file),
+        "counted": counted(file.verdicts),
         "differences": difference_rows(file),
         "charts": charts(file.series),
         "matrices": [m for m in map(matrix_of, evidence.launches) if m is not None],

@@ -1,4 +1,4 @@
-"""Which verdict is told first: worst first, and of equals what the others follow from."""
+"""Which verdict is told first: worst first; of equals what the others follow from, of kept ones the answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from tokgate.records import PRECEDENCE, Outcome, Verdict
 
 DRIFT = "drift"
-_TWIN, _BASELINE = "speculation_beats_its_twin", "stored_baseline"
+TWIN, BASELINE, TUNING = "speculation_beats_its_twin", "stored_baseline", "nccl_tuning"
+# What a session was run for, in the order of its questions.
+ANSWERS = (TWIN, BASELINE, "nccl_truth", TUNING)
+# What must hold for any number to count, once a launch and workload: nobody asked for it, everybody relies on it.
+ROUTINE = ("environment_truth", "steadiness", "cache_state", "client_headroom")
 # Judged on two launches or more: where one of those is invalid, so is the comparison.
-_COMPARISONS = (_TWIN, "lossless", DRIFT, _BASELINE)
+_COMPARISONS = (TWIN, "lossless", DRIFT, BASELINE)
 # Judged on the window itself: what it leaves open is open in every comparison as well.
 _WINDOW = (DRIFT, "steadiness")
 
@@ -40,15 +44,23 @@ def _rank(verdict: Verdict, verdicts: Sequence[Verdict]) -> int:
             return 3
         # The twin ran in this session, so nothing about it is stale; a bare limit says that a number is low,
         # the stored baseline of the same number also what has changed since it was higher.
-        return 0 if verdict.check == _TWIN else 2 if _told_by_a_baseline(verdict, verdicts) else 1
-    return 0
+        return 0 if verdict.check == TWIN else 2 if _told_by_a_baseline(verdict, verdicts) else 1
+    return _rank_of_kept(verdict) if verdict.outcome in (Outcome.PASS, Outcome.IMPROVED) else 0
+
+
+def _rank_of_kept(verdict: Verdict) -> int:
+    if verdict.check in ANSWERS:
+        # The two numbers that a comparison compared are no answer.
+        side = verdict.check == TUNING and verdict.change is None
+        return len(ANSWERS) if side else ANSWERS.index(verdict.check)
+    return len(ANSWERS) + int(verdict.check in ROUTINE)
 
 
 def _told_by_a_baseline(verdict: Verdict, verdicts: Sequence[Verdict]) -> bool:
     if verdict.reference is None or verdict.reference.kind != "budget":
         return False
     return any(
-        v.check == _BASELINE
+        v.check == BASELINE
         and v.outcome is Outcome.REGRESSED
         and (v.launch, v.workload, v.metric) == (verdict.launch, verdict.workload, verdict.metric)
         for v in verdicts

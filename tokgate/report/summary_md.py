@@ -44,9 +44,9 @@ def render(file: VerdictFile, folder: str) -> str:
     room = LIMIT_BYTES - _size(head) - _size(foot)
     body: list[str] = []
     for section in (
-        _verdict_table(file),
         _arm_table(file),
         _phases(file),
+        _verdict_table(file),
         _reasons(file),
         _nccl(file),
         _telemetry(file),
@@ -67,6 +67,7 @@ def _verdict_table(file: VerdictFile) -> list[str]:
     if not rows:
         return []
     return [
+        "",
         "## Verdicts",
         "",
         "| outcome | check | launch | workload | metric | value | reference | change | interval | n |",
@@ -95,11 +96,10 @@ def _arm_table(file: VerdictFile) -> list[str]:
     if not file.arms:
         return []
     return [
-        "",
         "## Arms",
         "",
-        "| launch | workload | tok/s | cycle ms | break-even cycle ms | accept length | speed-up | n |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
+        "| launch | workload | tok/s a stream | total tok/s | cycle ms | break-even cycle ms | accept length | speed-up | n |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
         *(_row(_arm_cells(arm)) for arm in file.arms),
     ]
 
@@ -108,10 +108,11 @@ def _arm_cells(arm: ArmRow) -> Iterable[str]:
     yield text(arm.launch)
     yield text(arm.workload)
     yield figures.optional(arm.decode_tok_s, "decode_tok_s")
+    yield figures.optional(arm.total_tok_s, "total_tok_s")
     yield figures.optional(arm.cycle_ms, "cycle_ms")
     yield figures.optional(arm.break_even_cycle_ms, "cycle_ms")
     yield figures.optional(arm.accept_length, "accept_length")
-    yield figures.NONE if arm.speed_up is None else f"{arm.speed_up:.3f}"
+    yield figures.NONE if arm.speed_up is None else f"{arm.speed_up:.3f} {arm.compared}".rstrip()
     yield str(arm.n)
 
 

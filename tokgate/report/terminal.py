@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TextIO
 
 from tokgate.records import Outcome, Verdict
 
 from . import figures, simulated
-from .conclusion import NOTE, word_of
+from .conclusion import NOTE, counted, word_of
+from .kept import Together, together
+from .leading import BASELINE, ROUTINE
 from .verdict_json import VerdictFile
-from .visible import columns, fit, one_line
+from .visible import columns, fit, one_line, wrapped
 
 WIDTH = 80
 _LABEL = 12  # of "inconclusive"
@@ -47,27 +48,34 @@ def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) 
     width = min(width, WIDTH)
     lines = [fit(simulated.banner(file.run.rig), width)] if file.simulated else []
     lines.append(_outcome(file, colour=colour, width=width))
-    lines += _wrapped(file.headline, "", width)
+    lines += wrapped(file.headline, width, most=_REASON_LINES)
+    if file.exit_code == 0 and file.headline != counted(file.verdicts):
+        lines += wrapped(counted(file.verdicts), width)
     if not file.verdicts and file.do:
-        lines += _wrapped(f"do: {file.do}", "", width, most=_DO_LINES)
+        lines += wrapped(f"do: {file.do}", width, most=_DO_LINES)
     lines.append("")
-    kept = 0
+    kept, left = 0, 0
     # One fault can make seventy checks invalid: what asks for the same next step is told once.
     alike = Counter((v.outcome, v.do) for v in file.verdicts if v.outcome not in _KEPT)
-    for verdict in file.verdicts:
-        kept += verdict.outcome in _KEPT
-        if verdict.outcome in _KEPT and kept > _QUIET_MAX:
+    for group in together(file.verdicts, least=2, checks=(*ROUTINE, BASELINE)):
+        verdict = group.verdicts[0]
+        if verdict.outcome in _KEPT:
+            kept += not group.several
+            if group.several:
+                lines.append(_group(group, colour=colour, width=width))
+            elif kept > _QUIET_MAX:
+                left += 1
+            else:
+                lines += _verdict(verdict, colour=colour, width=width)
             continue
-        others = 0
-        if verdict.outcome not in _KEPT:
-            others = alike.pop((verdict.outcome, verdict.do), 0) - 1
-            if others < 0:
-                continue
+        others = alike.pop((verdict.outcome, verdict.do), 0) - 1
+        if others < 0:
+            continue
         lines += _verdict(verdict, colour=colour, width=width)
         if others:
             lines.append(f"{'':{_LABEL}} … and {others} more with the same next step: see report.html")
-    if kept > _QUIET_MAX:
-        lines.append(f"{'':{_LABEL}} … and {kept - _QUIET_MAX} more that hold: see verdict.json")
+    if left:
+        lines.append(f"{'':{_LABEL}} … and {left} more that hold: see verdict.json")
     for test in file.unclassified:
         lines.append(
             fit(f"{_painted('FAILED', 'error', colour=colour)}       {one_line(test)}", width + 9 * colour)
@@ -123,9 +131,14 @@ def _verdict(verdict: Verdict, *, colour: bool, width: int) -> Iterator[str]:
     if verdict.outcome in _KEPT:
         return
     indent = " " * (_LABEL + 1)
-    yield from _wrapped(verdict.headline, indent, width)
+    yield from wrapped(verdict.headline, width, indent=indent, most=_REASON_LINES)
     if verdict.do:
-        yield from _wrapped(f"do: {verdict.do}", indent, width, most=_DO_LINES)
+        yield from wrapped(f"do: {verdict.do}", width, indent=indent, most=_DO_LINES)
+
+
+def _group(group: Together, *, colour: bool, width: int) -> str:
+    told = "  ".join(text for text in (f"{group.check} {group.share()}", group.span()) if text)
+    return f"{_painted(f'{_shout(group.word):{_LABEL}}', group.word, colour=colour)} {fit(told, width - _LABEL - 1)}"
 
 
 def _beside(verdict: Verdict, room: int) -> str:
@@ -176,18 +189,6 @@ def _reference(verdict: Verdict) -> str:
     value = figures.quantity(reference.value, one_line(verdict.unit or "", 12), verdict.metric)
     n = "" if reference.n is None else f", n={reference.n}"
     return f"{value} ({reference.kind}: {one_line(reference.label)}{n})"
-
-
-def _wrapped(text: str, indent: str, width: int, *, most: int = _REASON_LINES) -> Sequence[str]:
-    """Wrap to at most `most` lines; wide characters count as two columns."""
-    clean = one_line(text, 2000)
-    room = width - len(indent)
-    # textwrap counts characters, not columns: text with wide ones gets half the room.
-    wide = columns(clean) > len(clean)
-    lines = textwrap.wrap(clean, room // 2 if wide else room, break_on_hyphens=False)
-    if len(lines) > most:
-        lines = [*lines[: most - 1], fit(lines[most - 1] + " …" * 2, room)]
-    return [indent + line for line in lines]
 
 
 def _shout(word: str) -> str:

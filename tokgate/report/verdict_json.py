@@ -129,7 +129,7 @@ def build(
         run=evidence.info,
         rig_description=rig.description,
         verdicts=worst_first(verdicts),
-        arms=arm_rows(series),
+        arms=arm_rows(series, {w.name: w.concurrency for w in rig.workloads}),
         series=series,
         launches=tuple(_launch(launch) for launch in evidence.launches),
         environment=tuple(

@@ -10,10 +10,13 @@ from tokgate.records import Difference, Outcome, Verdict
 from . import figures
 from .conclusion import word_of
 from .figures import NONE
+from .kept import Together, together
+from .leading import TWIN
 from .series import Series
 from .verdict_json import Differing, VerdictFile
 
 _MOST_NAMES = 3
+_FEWEST_TOGETHER = 3
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,19 @@ def verdict_rows(file: VerdictFile) -> tuple[VerdictRow, ...]:
         rows.append(_row(verdict, file.series, told=step in told))
         told.add(step)
     return tuple(rows)
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    group: Together
+    rows: tuple[VerdictRow, ...]
+
+
+def row_groups(file: VerdictFile) -> tuple[RowGroup, ...]:
+    """Return the rows in order, repeated passes of one check together; a speed-up always stands alone."""
+    rows = {id(row.verdict): row for row in verdict_rows(file)}
+    groups = together(file.verdicts, least=_FEWEST_TOGETHER, never=(TWIN,))
+    return tuple(RowGroup(group, tuple(rows[id(v)] for v in group.verdicts)) for group in groups)
 
 
 @dataclass(frozen=True)

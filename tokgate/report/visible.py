@@ -6,6 +6,7 @@ Escaping for HTML or markdown comes on top of this and is done where that format
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 
 # CSI, OSC, the other string sequences, and the two-character ones (ECMA-48, 5.3 to 5.6); 8-bit CSI too.
@@ -57,6 +58,24 @@ def fit(text: str, width: int) -> str:
             break
         taken.append(c)
     return "".join(taken) + "…"
+
+
+def wrapped(
+    text: str, width: int, *, first: str | None = None, indent: str = "", most: int | None = None
+) -> list[str]:
+    """Wrap to lines of `width` columns, `indent` included; of more than `most` lines the last one is cut.
+
+    `first` stands before the first line in place of the indent, and is as wide.
+    """
+    clean = one_line(text, 2000)
+    room = width - len(indent)
+    # textwrap counts characters, not columns: text with wide ones gets half the room.
+    wide = columns(clean) > len(clean)
+    lines = textwrap.wrap(clean, room // 2 if wide else room, break_on_hyphens=False)
+    if most is not None and len(lines) > most:
+        lines = [*lines[: most - 1], fit(lines[most - 1] + " …" * 2, room)]
+    heads = [indent if first is None else first, *[indent] * len(lines)]
+    return [head + line for head, line in zip(heads, lines, strict=False)]
 
 
 def _width(character: str) -> int:

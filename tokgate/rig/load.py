@@ -20,6 +20,7 @@ from tokgate.rig.overrides import apply_overrides
 from tokgate.rig.problems import Problem, problems_of, rig_error
 from tokgate.rig.rules.arms import broken_arms
 from tokgate.rig.rules.gpus import broken_gpus
+from tokgate.rig.rules.host import broken_host
 from tokgate.rig.rules.instruments import broken_instruments
 from tokgate.rig.rules.names import broken_names
 from tokgate.rig.rules.nccl import broken_nccl
@@ -28,6 +29,16 @@ from tokgate.rig.rules.settings import broken_settings
 from tokgate.rig.spelling import KeyPath, spell
 
 _FOLDER = "rigs"
+_RULES = (
+    broken_names,
+    broken_arms,
+    broken_settings,
+    broken_host,
+    broken_gpus,
+    broken_nccl,
+    broken_prompts,
+    broken_instruments,
+)
 
 
 def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) -> Rig:
@@ -187,9 +198,6 @@ def _broken_rules(rig: Rig, file: Path) -> list[Problem]:
     problems = []
     if rig.name != file.stem:
         problems.append(Problem(("name",), spell(rig.name), f"{spell(file.stem)}, the name of the file"))
-    rules = (
-        broken_names, broken_arms, broken_settings, broken_gpus, broken_nccl, broken_prompts, broken_instruments,
-    )  # fmt: skip
-    for rule in rules:
+    for rule in _RULES:
         problems += rule(rig)
     return problems

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic_core import PydanticCustomError
 
 from tokgate.records.record import Record
 
@@ -108,10 +109,10 @@ class ArmSpec(Record):
 
     name: Name
     kind: Literal["baseline", "eagle3"]
-    draft_model_path: str | None = None
-    num_steps: PositiveInt | None = None
-    topk: PositiveInt | None = None
-    num_draft_tokens: PositiveInt | None = None
+    draft_model_path: str | None = Field(None, description="the path of the draft model")
+    num_steps: PositiveInt | None = Field(None, description="the draft steps of one cycle")
+    topk: PositiveInt | None = Field(None, description="the branches of each draft step, 1 for a chain")
+    num_draft_tokens: PositiveInt | None = Field(None, description="the tokens that one cycle verifies")
     acceptance: Literal["natural"] | Annotated[float, Field(ge=1.0)] = Field(
         "natural", description="natural, or the accept length that SGLANG_SIMULATE_ACC_LEN pins"
     )
@@ -131,13 +132,14 @@ class ArmSpec(Record):
         if self.kind == "eagle3":
             missing = [k for k, v in settings.items() if v is None]
             if missing:
-                raise ValueError(f"an eagle3 arm needs {', '.join(missing)}")
+                words = {"names": ", ".join(missing), "keys": missing}
+                raise PydanticCustomError("arm_lacks", "an eagle3 arm needs {names}", words)
         else:
             extra = [k for k, v in settings.items() if v is not None]
-            if extra or self.acceptance != "natural":
-                raise ValueError(
-                    f"a baseline arm takes no speculative settings, found {', '.join(extra) or 'acceptance'}"
-                )
+            extra += ["acceptance"] if self.acceptance != "natural" else []
+            if extra:
+                words = {"names": ", ".join(extra), "keys": extra}
+                raise PydanticCustomError("arm_has_too_much", "a baseline arm takes no {names}", words)
         return self
 
 

@@ -13,9 +13,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     Capitals and `-` for `_` count for nothing: they are the commonest slips in a rig.
     """
+    return next(iter(nearest_names(name, known, most=1, likeness=0.5)), None)
+
+
+def nearest_names(
+    name: str, known: Iterable[str], *, most: int = 3, likeness: float = 0.75
+) -> tuple[str, ...]:
+    """Return up to `most` known names close to `name`, the closest first; `likeness` is from 0 to 1."""
     folded = {_fold(k): k for k in known}
-    close = difflib.get_close_matches(_fold(name), folded, n=1, cutoff=0.5)
-    return folded[close[0]] if close else None
+    close = difflib.get_close_matches(_fold(name), folded, n=most, cutoff=likeness)
+    return tuple(folded[c] for c in close)
 
 
 def known_names(name: str, known: Iterable[str]) -> str:

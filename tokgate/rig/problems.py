@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,11 @@ _WANTED = {
     "dict_type": "a table",
     "model_type": "a table",
     "model_attributes_type": "a table",
+}
+# The same for what a model's own rule says of some of its keys (ArmSpec).
+_OF_KEYS = {
+    "arm_lacks": "an eagle3 arm needs one",
+    "arm_has_too_much": "no such key: a baseline arm runs without speculation",
 }
 
 
@@ -67,6 +72,11 @@ def problems_of(error: ValidationError, data: object) -> tuple[list[Problem], li
     found: dict[KeyPath, str] = {}
     unknown: list[KeyPath] = []
     for detail in error.errors(include_url=False):
+        if detail["type"] in _OF_KEYS:
+            for problem in _of_keys(detail, data):
+                found[problem.path] = problem.found
+                wanted[problem.path] = [problem.wanted]
+            continue
         path = _path_in(data, detail)
         found.setdefault(path, _found(detail))
         words = wanted.setdefault(path, [])
@@ -93,6 +103,17 @@ def _path_in(data: object, detail: ErrorDetails) -> KeyPath:
         if inside or (detail["type"] == "missing" and index == len(detail["loc"]) - 1):
             path.append(part)
     return tuple(path)
+
+
+def _of_keys(detail: ErrorDetails, data: object) -> Iterator[Problem]:
+    """Split what a model says of several keys of its own: each is told at its place."""
+    table, arm = _path_in(data, detail), detail["input"]
+    for key in detail["ctx"]["keys"]:
+        written = arm.get(key) if isinstance(arm, Mapping) else None
+        wanted = _OF_KEYS[detail["type"]]
+        if written is None:
+            wanted = f"{_description((*table, key), data).removeprefix('a value: ')}: {wanted}"
+        yield Problem((*table, key), spell(written), wanted)
 
 
 def _found(detail: ErrorDetails) -> str:

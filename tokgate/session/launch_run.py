@@ -19,6 +19,7 @@ from tokgate.rig.ranks import rank_count
 from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
 from tokgate.server.running import LOG_NAME
 
+from .decode_log import graph_steps
 from .instruments import Instruments, TimerScrapes
 from .measure import Measurement, Rounds
 from .plan import rig_for
@@ -108,6 +109,7 @@ class LaunchRun:
             if self._instruments is not None:
                 self._instruments.collect()
             server.collect(self._bench.folder.launch_folder(self._launch.id))
+            self._note(graph=graph_steps(self._log))
             if self._proves:
                 self._note(nccl=self._proof().proof(self._log, self._profiled))
             self._tell(f"stopped after {stop.seconds:.1f} s")

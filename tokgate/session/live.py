@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tokgate.client.headroom import measure_ceiling
-from tokgate.errors import BenchFault
+from tokgate.errors import BenchFault, UsageError
 from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import connect
 from tokgate.hosts.fingerprint import fingerprint
@@ -146,16 +146,25 @@ class LiveSession:
             if self._bench is None:
                 return LaunchEvidence(launch=launch, faults=("the session was never opened",))
             run = LaunchRun(self._bench, launch)
+            # However it ends, it is not tried again: a second server on the same folder would mix two launches.
+            self._measured[launch.id] = _unread(launch, "the session broke off before")
             try:
                 if (cause := self._shared_cause()) is None:
                     run.run(rounds)
                 else:
                     run.leave_out(cause)
             finally:
-                # However it ended, it is not tried again. Read back from disk: what is judged now is
-                # what `tokgate report` judges later.
-                self._measured[launch.id] = load_launch(self._folder.launch_folder(launch.id))
+                self._measured[launch.id] = self._read_back(launch)
         return self._measured[launch.id]
+
+    def _read_back(self, launch: Launch) -> LaunchEvidence:
+        """Return what lies on disk: what is judged now is what `tokgate report` judges later. Never raises."""
+        try:
+            return load_launch(self._folder.launch_folder(launch.id))
+        except UsageError as error:
+            return _unread(launch, f"{error.tried}: {error.found}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not replace an exception in flight
+            return _unread(launch, f"{type(error).__name__}: {error}")
 
 
 # Causes of a failed start that every other launch of the rig shares: trying them costs GPU time for nothing.
@@ -166,6 +175,10 @@ _SHARED = {
     StartCause.LOG_NOT_WRITABLE,
     StartCause.NO_SUPERVISOR,
 }
+
+
+def _unread(launch: Launch, why: str) -> LaunchEvidence:
+    return LaunchEvidence(launch=launch, faults=(f"what {launch.id} left cannot be read back: {why}",))
 
 
 def _taken_over(held: Lease) -> tuple[Finding, ...]:

@@ -242,5 +242,5 @@ class Measurement:
         failed = sum(not g.good for g in mine)
         words = f"{len(mine) - failed} generations"
         if rates:
-            words += f", {sorted(rates)[len(rates) // 2]:.1f} tok/s"
+            words += f", {sorted(rates)[len(rates) // 2]:.1f} tok/s{' a stream' if workload.concurrency > 1 else ''}"
         return words + (f", {failed} FAILED" if failed else "")

@@ -151,7 +151,7 @@ def describe(rig: Rig) -> tuple[str, ...]:
     )
     arms = ", ".join(launch.id for launch in launches)
     return (
-        f"rig {rig.name}: {len(launches)} server launches ({arms})",
+        f"rig {rig.name}: {len(launches)} server launches ({arms}){' + those of NCCL' if off_launch(rig) else ''}",
         f"{generations} generations, {tokens} tokens; workloads {', '.join(w.name for w in rig.workloads)}",
         *_describe_nccl(rig),
         *_describe_phases(rig),
@@ -163,7 +163,7 @@ def _describe_nccl(rig: Rig) -> tuple[str, ...]:
     if off is None:
         return ()
     shown = f"{proof.id} first" if proof else f"no proof start, since {rig.nccl_proof.skip}"
-    return (f"NCCL, where its tests are selected: {shown}; {off.id} last",)
+    return (f"those of NCCL, where its tests are selected: {shown}; {off.id} last",)
 
 
 def _describe_phases(rig: Rig) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
@@ -114,12 +115,13 @@ def with_samples(evidence: LaunchEvidence) -> LaunchEvidence:
 
 
 def load_launch(folder: Path) -> LaunchEvidence:
+    """Read a launch back. UsageError names the file, and the line, that cannot be read."""
     evidence = _read(folder / "launch.json", LaunchEvidence)
     lines = folder / "generations.jsonl"
-    text = lines.read_text(encoding="utf-8") if lines.exists() else ""
+    # Only a newline ends a line here: what a server said may hold every other kind of line break.
     generations = tuple(
         _parse(line, Generation, f"{lines}, line {number}")
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(_lines(lines), start=1)
         if line.strip()
     )
     gpus = evidence.telemetry.gpus if evidence.telemetry is not None else 0
@@ -129,23 +131,21 @@ def load_launch(folder: Path) -> LaunchEvidence:
 
 
 def load_telemetry(path: Path) -> tuple[TelemetryRow, ...]:
-    """Read the rows of a launch, none where there is no file. UsageError: a line makes no sense."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    # Only a newline ends a line here: a command may hold every other kind of line break. What follows the last
-    # one is half a line of a session that was killed.
-    lines = text.split("\n")[:-1]
+    """Read the rows of a launch, none where there is no file. UsageError: it, or a line of it, makes no sense."""
+    # What follows the last newline is half a line of a session that was killed.
+    lines = _lines(path)[:-1]
     return tuple(_parse(line, _Row, f"{path}, line {n}").root for n, line in enumerate(lines, start=1))
 
 
 def load_run(path: Path) -> tuple[RunEvidence, Rig]:
     """Read a run folder back. UsageError when it is not one, is damaged, or contradicts itself on `simulated`."""
-    if not (path / "run.json").exists():
+    if not os.path.lexists(path / "run.json"):
         raise UsageError(
             tried=f"reading the run folder {path}",
             found="no run.json in it" if path.is_dir() else "no such folder",
-            do="name a folder that a gate session wrote, e.g. reports/latest",
+            do="name a folder that a gate session wrote: `ls reports/` shows them; with none, run the gate first, e.g. `make gate`",
         )
-    launches = sorted(p.parent for p in (path / "launches").glob("*/launch.json"))
+    launches = sorted(p for p in (path / "launches").glob("*") if os.path.lexists(p / "launch.json"))
     evidence = RunEvidence(
         info=_read(path / "run.json", RunInfo),
         launches=tuple(load_launch(folder) for folder in launches),
@@ -164,16 +164,30 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
 
 
 def _read_if_there(path: Path, kind: type[R]) -> R | None:
-    return _read(path, kind) if path.exists() else None
+    return _read(path, kind) if os.path.lexists(path) else None
 
 
 def _read(path: Path, kind: type[R]) -> R:
+    return _parse(_text(path), kind, str(path))
+
+
+def _lines(path: Path) -> list[str]:
+    """Return what newlines part, "" behind the last one; [""] where there is no such file."""
+    return _text(path).split("\n") if os.path.lexists(path) else [""]
+
+
+def _text(path: Path) -> str:
+    """Return the text of a regular file. UsageError for everything else: a pipe would be waited for for ever."""
     try:
-        return _parse(path.read_text(encoding="utf-8"), kind, str(path))
+        text = path.read_text(encoding="utf-8") if stat.S_ISREG(path.stat().st_mode) else None
+        why: object = "it is no regular file"
     except (OSError, UnicodeDecodeError) as error:
+        text, why = None, error
+    if text is None:
         raise UsageError(
-            tried=f"reading {path}", found=str(error), do="use a run folder that is complete and readable"
-        ) from error
+            tried=f"reading {path}", found=str(why), do="use a run folder that is complete and readable"
+        )
+    return text
 
 
 def _parse(text: str, kind: type[R], where: str) -> R:

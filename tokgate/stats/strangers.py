@@ -15,6 +15,7 @@ from tokgate.records.telemetry import HolderRow, Holding, ProcessRow, Stranger
 
 # The driver is asked who computes about once a second; after three answers' time nobody knows.
 LONGEST_SILENCE_S = 3.0
+NAMES_NOBODY = "the driver names no compute process here, not even the server's own"
 NS = 1_000_000_000
 Key = tuple[int, int | None]
 
@@ -38,7 +39,7 @@ class Strangers:
         The first answer after the window counts as well: who appears in it may have begun within.
         """
         if not any(row.holders for row in self._answers):
-            return None, "the driver names no compute process here, not even the server's own"
+            return None, NAMES_NOBODY
         first, beyond = bisect_left(self._stamps, start), bisect_right(self._stamps, end)
         counted = self._answers[first : beyond + 1]
         found: dict[Key, Stranger] = {}

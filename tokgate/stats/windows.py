@@ -48,7 +48,9 @@ def windows_of(
     quickest = _quickest(of_gpus)
     windows = []
     for (workload, batch, warmup), together in _starts(generations).items():
-        start, end = min(g.sent_ns for g in together), max(_end(g) for g in together)
+        start = min(g.sent_ns for g in together)
+        # Stamps edited by hand may end before they begin; what is judged then is a moment.
+        end = max(start, *(_end(g) for g in together))
         window = Window(
             workload=workload,
             batch=batch,
@@ -66,7 +68,7 @@ def windows_of(
                 update={
                     "gpus": _gpus(inside),
                     "gap_s": gap_s,
-                    "unknown": _unknown(inside, gap_s, quickest, gpus),
+                    "unknown": _unknown(inside, gap_s, quickest, gpus) if of_gpus else "no row at all",
                     "strangers": found,
                     "strangers_unknown": why,
                 }
@@ -100,9 +102,16 @@ def _end(g: Generation) -> int:
 
 
 def _inside(rows: Sequence[GpuRow], start: int, end: int) -> Sequence[GpuRow]:
-    """Return the rows of the window; of one that is shorter than the period, those around it."""
+    """Return the rows of the window; of one that is shorter than the period, the two that enclose it.
+
+    Two that lie further apart than LONGEST_GAP_S are not lent: the last row of a source that fell silent would else
+    speak for every window after it.
+    """
     first, beyond = bisect_left(rows, start, key=_at), bisect_right(rows, end, key=_at)
-    return rows[first:beyond] or rows[max(0, first - 1) : beyond + 1]
+    if first < beyond or first == 0 or beyond == len(rows):
+        return rows[first:beyond]
+    around = rows[first - 1 : beyond + 1]
+    return around if around[-1].at_ns - around[0].at_ns <= LONGEST_GAP_S * NS else ()
 
 
 def _at(row: GpuRow | HostRow) -> int:
@@ -115,8 +124,6 @@ def _quickest(rows: Sequence[GpuRow]) -> float | None:
 
 
 def _unknown(inside: Sequence[GpuRow], gap_s: float | None, quickest: float | None, gpus: int) -> str | None:
-    if not inside:
-        return "no row at all"
     if gap_s is None:
         return "the rows begin after its start or end before its end"
     if gap_s > LONGEST_GAP_S:

@@ -1,14 +1,12 @@
-"""Stored baselines: one JSON file per identity, every sample kept, written whole or not at all.
+"""Stored baselines: one JSON file per identity, every sample kept.
 
-The only module of this room that touches files.
+Beside baseline_save the only module of this room that touches files.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -218,32 +216,3 @@ def load(path: Path) -> BaselineFile:
             do=restore,
         )
     return baseline
-
-
-def save(root: Path, baseline: BaselineFile) -> Path:
-    """Write a baseline where it belongs below `root`, whole or not at all; return its path.
-
-    Sorted keys and one number a line, so that a review shows what changed.
-    """
-    path = baseline_path(root, baseline.rig, baseline.identity)
-    text = json.dumps(baseline.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(0o644)  # mkstemp makes 0600; baselines are for everyone
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise BaselineError(
-            tried=f"write the baseline {path}",
-            found=error.strerror or str(error),
-            do="make the folder writable, or use another checkout: tokgate --root PATH …",
-        ) from error
-    return path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from tokgate.errors import BaselineError
-from tokgate.records import LaunchEvidence, Outcome, RunEvidence, Verdict
+from tokgate.records import PRECEDENCE, LaunchEvidence, Outcome, RunEvidence, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
 
@@ -31,7 +31,7 @@ class Draft(Record):
 
     new: BaselineFile
     old: BaselineFile | None
-    doubts: tuple[str, ...]  # inconclusive findings about the run: worth reading before committing
+    doubts: tuple[str, ...]  # findings about the run that do not forbid it: worth reading before committing
 
     def changes(self) -> tuple[str, ...]:
         """Return one line per metric: n and median before and now."""
@@ -44,6 +44,7 @@ def drafts(
     look_up: LookUp,
     *,
     provenance: Provenance,
+    judged: Sequence[Verdict] | None,
     arm: str | None = None,
     append: bool = False,
     despite_doubts: bool = False,
@@ -54,7 +55,9 @@ def drafts(
     `portable` leaves out what is known of the machine. With `append` its launches join those already stored; otherwise they replace them, and the
     former provenance goes into the history. BaselineError refuses a run in which anything about
     the launches to be stored is `invalid`, an unknown arm, a run that is stored already, and, without
-    `despite_doubts`, a run that drifted or was unsteady: the next run would be judged by noise.
+    `despite_doubts`, a run that drifted or was unsteady: the next run would be judged by noise. `judged` is what the
+    run's own session concluded, None where it never did: a verdict of it on what is stored that is regressed or
+    invalid is such a doubt as well, since what is stored is what later runs are found no worse than.
     """
     tried = f"store run {run.info.run_id} as baseline"
     # Launches of another kind run with other variables: their numbers are nobody's baseline.
@@ -78,12 +81,15 @@ def drafts(
             found=f"the run is invalid: {refused.headline}",
             do=refused.do or "measure again",
         )
-    doubts = tuple(v.headline for v in verdicts if v.outcome is Outcome.INCONCLUSIVE)
+    noise = tuple(v.headline for v in verdicts if v.outcome is Outcome.INCONCLUSIVE)
+    ended = _ended_badly(judged, launches)
+    doubts = (*ended, *noise)
     if doubts and not despite_doubts:
+        first = "explain what it ended with" if ended else "measure again on a quiet machine"
         raise BaselineError(
             tried=tried,
-            found=f"{len(doubts)} doubts about it: {'; '.join(doubts)}",
-            do="measure again on a quiet machine, or store it knowingly: --despite-doubts",
+            found=f"{len(doubts)} doubt{'s' if len(doubts) > 1 else ''} about it: {'; '.join(doubts)}",
+            do=f"{first}, or store it knowingly: --despite-doubts",
         )
     return tuple(
         _draft(
@@ -104,9 +110,9 @@ def drafts(
 
 def _grounds(rig: Rig, run: RunEvidence, launches: list[LaunchEvidence]) -> Iterable[Verdict]:
     """Yield every verdict on whether these launches were fit to be judged, none on how fast they were."""
-    yield from clean_slate(run.slate_at_start)
+    yield from clean_slate(run.slate_at_start, rig.gpus)
     if run.slate_at_end is not None:  # a run of selected tests may not have looked at its end
-        yield from clean_slate(run.slate_at_end)
+        yield from clean_slate(run.slate_at_end, rig.gpus)
     controls = tuple(e for e in launches if e.launch.role != "arm")
     if len(controls) > 1:
         for workload in rig.workloads:
@@ -118,6 +124,23 @@ def _grounds(rig: Rig, run: RunEvidence, launches: list[LaunchEvidence]) -> Iter
             yield from client_headroom(rig, launch, workload.name)
             # A series too short for its steadiness to be known is a doubt, no reason to refuse.
             yield from (v for v in steadiness(rig, launch, workload.name) if v.outcome is not Outcome.INVALID)
+
+
+def _ended_badly(judged: Sequence[Verdict] | None, launches: Sequence[LaunchEvidence]) -> tuple[str, ...]:
+    """Return a doubt per check that found these launches, or the machine, regressed or invalid: its first headline."""
+    if judged is None:
+        return ("nobody has judged it: its session never came to an end",)
+    stored, arms = {e.launch.id for e in launches}, {e.launch.arm for e in launches}
+    found: dict[tuple[Outcome, str], list[str]] = {}
+    for verdict in judged:
+        if verdict.outcome not in (Outcome.REGRESSED, Outcome.INVALID):
+            continue
+        if verdict.launch in stored or (verdict.launch is None and verdict.arm in (None, *arms)):
+            found.setdefault((verdict.outcome, verdict.check), []).append(verdict.headline)
+    return tuple(
+        f"{check} {outcome.value}: {told[0]}{f' (and {len(told) - 1} more)' if len(told) > 1 else ''}"
+        for (outcome, check), told in sorted(found.items(), key=lambda one: PRECEDENCE.index(one[0][0]))
+    )
 
 
 def _draft(

@@ -52,6 +52,20 @@ class BreakEven(Record):
         least = self.least_accept_length
         return "" if least is None else f"; with this cycle it wins from accept length {least:.2f} on"
 
+    def answer(self) -> str:
+        """Say which of the two it is for an arm that loses: the cycle at what is accepted, and what would be needed."""
+        told = f"accept length {self.accept_length:.2f}, cycle {self.cycle_ms:.1f} ms"
+        if self.headroom_ms >= 0:
+            return (
+                f"{told}: within break-even ({self.limit_ms:.1f} ms), so no stream decodes slower than without "
+                "speculation; the time goes before the first token, or where streams wait for one another"
+            )
+        needed = self.least_accept_length or self.accept_length * self.cycle_ms / self.limit_ms
+        return (
+            f"{told}: {-self.headroom_ms:.1f} ms over break-even ({self.limit_ms:.1f} ms) at that accept length; "
+            f"so long a cycle would need accept length {needed:.2f}"
+        )
+
 
 def break_even(*, accept_length: float, tokens: int, decode_ms: float, cycle_ms: float) -> BreakEven:
     """Compare a cycle with the plain decode steps of the tokens it yields.

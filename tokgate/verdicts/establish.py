@@ -14,8 +14,8 @@ from .effective import contradicted
 from .environment import unproven
 from .series import Series, series_of
 from .shortfall import Shortfall
-from .slate import unclean
-from .window import disturbed
+from .slate import contradicted_gpus, unclean
+from .window import disturbed, hazy, unwatched
 
 # Load and network make the two differ by a few per cent. A server that tells half as much again as ever arrived
 # here counts something else than we do, or we measured something else than it.
@@ -47,13 +47,11 @@ def establish(
 ) -> Established | Verdict:
     """Return the judgeable numbers of a workload, or the `invalid` verdict that says why there are none.
 
-    Asked of the launch: it has a server and no start failure, it met no bench fault, its slate
-    was clean, its environment is proven, it was alive and answered after the last generation.
-    Asked of the workload: not one generation failed, at least `at_least` good ones besides the
-    warm-up, counters that do not contradict each other, as many tokens as asked for, a decode rate
-    that the client can believe, and (with `decode`) one for every generation. Asked of its windows (with
-    `decode`: what was said does not depend on it): nobody else computed, no card was held back. `also` are
-    shortfalls that the caller knows of.
+    Of the launch: it has a server and no start failure, it met no bench fault, its slate was clean, its environment
+    is proven, it was alive and answered after the last generation. Of the workload: not one generation failed, at
+    least `at_least` good ones besides the warm-up, counters without contradiction, as many tokens as asked for, a
+    decode rate that the client can believe, and (with `decode`) one for every generation. Of its windows (with
+    `decode`): most were watched, nobody else computed, no card was held back. `also`: what the caller knows of.
     """
     mine = tuple(g for g in launch.generations if g.workload == workload)
     good = tuple(
@@ -75,6 +73,8 @@ def establish(
             )
         )
     shortfalls += _flattering(series)
+    unsure = hazy(launch, workload) if decode else ()
+    series = {n: s.model_copy(update={"warnings": (*s.warnings, *unsure)}) for n, s in series.items()}
     kept = ("generations.jsonl", "telemetry.jsonl") if disturbances else ("generations.jsonl",)
     raw = tuple(f"launches/{launch.launch.id}/{name}" for name in kept)
     if shortfalls:
@@ -100,8 +100,12 @@ def establish_workload(
         workload,
         at_least=spec.repeats * spec.concurrency,
         check=check,
-        also=(*contradicted(rig, arm, launch), *_crowds(launch, spec)),
+        also=(*_of_rig(rig, launch), *contradicted(rig, arm, launch), *_crowds(launch, spec)),
     )
+
+
+def _of_rig(rig: Rig, launch: LaunchEvidence) -> Iterable[Shortfall]:
+    return (*contradicted_gpus(launch.slate, rig.gpus), *unwatched(rig, launch))
 
 
 def _crowds(launch: LaunchEvidence, spec: WorkloadSpec) -> Iterable[Shortfall]:

@@ -1,7 +1,8 @@
-"""Simulated or real: what the rig says of the machine must be what the server says of itself."""
+"""Simulated or real: what the rig says of the machine must be what server and GPUs say of themselves."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,10 +12,24 @@ from tokgate.rig.models import Rig
 from .shortfall import Shortfall
 
 _NO = {"", "0", "false", "no", "none", "null"}
+_WORD = re.compile(r"\bsimulated\b", re.IGNORECASE)
+_DO = "measure a real server, or say simulated = true in the rig: its numbers must not pass for real ones"
 
 
 def mislabelled(rig: Rig, launch: LaunchEvidence) -> Iterable[Shortfall]:
-    """Yield a shortfall where rig and server disagree: a wrong label would let the two kinds be compared."""
+    """Yield a shortfall where the rig and what was met disagree: a wrong label would let the two kinds be compared.
+
+    A server declares itself either way. A GPU's name that says "simulated" is a declaration, one that does not is none.
+    """
+    named = [
+        gpu for gpu in (launch.slate.gpus if launch.slate is not None else ()) if _WORD.search(gpu.name or "")
+    ]
+    if named and not rig.simulated:
+        yield Shortfall(
+            what="the GPUs' names say that they are simulated; the rig does not",
+            do=_DO,
+            evidence=(f"GPU {named[0].index}: {(named[0].name or '')[:200]}",),
+        )
     if launch.server is None:
         return
     told = launch.server.server_info.get("simulated")
@@ -34,7 +49,7 @@ def mislabelled(rig: Rig, launch: LaunchEvidence) -> Iterable[Shortfall]:
     else:
         yield Shortfall(
             what="the server says it is simulated; the rig does not",
-            do="measure a real server, or say simulated = true in the rig: its numbers must not pass for real ones",
+            do=_DO,
             evidence=(f"/server_info: simulated is {str(told)[:200]}",),
         )
 

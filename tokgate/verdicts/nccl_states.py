@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tokgate.records import EnvironmentTruth, LaunchEvidence, VariableTruth
 from tokgate.records.nccl import (
@@ -18,6 +18,7 @@ from tokgate.rig.models import Rig
 from tokgate.rig.ranks import rank_count
 
 from .nccl_cells import Rank, accepted_cell, effective_cell, exec_cell, used_cell
+from .nccl_claims import Claim, claims
 
 _SCHEDULER = re.compile(r"scheduler\b(?:.*?\bTP(?P<rank>[0-9]{1,4}))?")
 
@@ -29,7 +30,8 @@ def nccl_truth_of(rig: Rig, launch: LaunchEvidence) -> NcclTruth:
     """
     proof, truth = launch.nccl, launch.environment
     why = _why_no_proof(rig, launch)
-    ranks = _ranks(rig, truth, proof)
+    claimed = claims(truth, proof)
+    ranks = _ranks(rig, truth, proof, claimed)
     overwritten = truth.overwritten if truth is not None else {}
     name = launch.launch.id
     return NcclTruth(
@@ -37,11 +39,22 @@ def nccl_truth_of(rig: Rig, launch: LaunchEvidence) -> NcclTruth:
         skipped=rig.nccl_proof.skip,
         ranks=tuple(rank.number for rank in ranks),
         rows=tuple(
-            _row(variable, wanted, rank, proof, why=why, overwritten=overwritten.get(variable))
+            _row(
+                variable,
+                wanted,
+                rank,
+                proof,
+                why=why,
+                overwritten=overwritten.get(variable),
+                claim=claimed.get(rank.number),
+            )
             for variable, wanted in rig.server.nccl.items()
             for rank in ranks
         ),
-        warnings=tuple(f"NCCL warns, line {w.line}: {w.text}" for w in proof.warnings) if proof else (),
+        warnings=(
+            *(f"NCCL warns, line {w.line}: {w.text}" for w in (proof.warnings if proof else ())),
+            *(claim.warning for claim in claimed.values() if claim.warning is not None),
+        ),
         raw=(
             f"launches/{name}/environment.json",
             *((f"launches/{name}/nccl-proof.json", f"launches/{name}/server.log") if proof else ()),
@@ -95,10 +108,17 @@ def _why_no_proof(rig: Rig, launch: LaunchEvidence) -> str | None:
         return f"not proven: {rig.nccl_proof.skip}"
     if launch.failure is not None:
         return f"not proven: the server did not start ({launch.failure.headline})"
+    if launch.launch.role == "nccl-proof":
+        return "not proven: the proof start was never finished"
     return "not proven: this launch is no proof start"
 
 
-def _ranks(rig: Rig, truth: EnvironmentTruth | None, proof: NcclProof | None) -> tuple[Rank, ...]:
+def _ranks(
+    rig: Rig,
+    truth: EnvironmentTruth | None,
+    proof: NcclProof | None,
+    claimed: Mapping[int, Claim],
+) -> tuple[Rank, ...]:
     rows: dict[int, dict[str, VariableTruth]] = {}
     of_name: dict[int, int] = {}
     for row in truth.rows if truth is not None else ():
@@ -106,19 +126,16 @@ def _ranks(rig: Rig, truth: EnvironmentTruth | None, proof: NcclProof | None) ->
         named = _SCHEDULER.match(row.process)
         if named:
             of_name.setdefault(int(named["rank"] or 0), row.pid)
-    said = {rank.rank: rank for rank in proof.ranks} if proof else {}
     seen = {profile.rank: profile for profile in proof.profiles} if proof else {}
     found = []
     # A rank that must be there and that nobody saw is told as unknown, not left out.
-    for number in sorted({*range(rank_count(rig)), *said, *of_name}):
-        # NCCL's own pid first: a process name is only words. In a container of its own it is another pid.
-        told = said[number].pid if number in said else None
-        pid = told if told in rows else of_name.get(number, told)
-        found.append(
-            Rank(
-                number, pid, rows.get(pid, {}) if pid is not None else {}, said.get(number), seen.get(number)
-            )
-        )
+    for number in sorted({*range(rank_count(rig)), *claimed, *of_name}):
+        # NCCL's own pid first: a process name is only words, and tells among those that claim the rank.
+        claim, named_pid = claimed.get(number), of_name.get(number)
+        told = [p for p in claim.pids if p in rows] if claim is not None else []
+        pid = named_pid if named_pid in told or not told else told[0]
+        started = rows.get(pid, {}) if pid is not None else {}
+        found.append(Rank(number, pid, started, claim.said if claim is not None else None, seen.get(number)))
     return tuple(found)
 
 
@@ -130,9 +147,14 @@ def _row(
     *,
     why: str | None,
     overwritten: str | None,
+    claim: Claim | None,
 ) -> NcclRow:
     taken = rank.taken(variable)
     started = rank.environment.get(variable)
+    unclear = why or (claim.words if claim is not None else None)
+    accepted = accepted_cell(variable, wanted, rank, started, why=unclear, overwritten=overwritten)
+    if why is None and claim is not None and claim.refuted:
+        accepted = accepted.model_copy(update={"mark": NcclMark.REFUTED})
     return NcclRow(
         variable=variable,
         rank=rank.number,
@@ -146,8 +168,8 @@ def _row(
                 evidence=f"rig: server.nccl.{variable}",
             ),
             exec_cell(started, taken, overwritten),
-            accepted_cell(variable, wanted, rank, started, why=why, overwritten=overwritten),
-            effective_cell(variable, wanted, rank, taken, why),
+            accepted,
+            effective_cell(variable, wanted, rank, taken, unclear),
             used_cell(rank, proof, why),
         ),
     )

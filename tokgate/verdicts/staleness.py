@@ -32,18 +32,32 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     (r"package\..+", "a library has changed", "another library"),
 )
 _TREE = "the tree has changed"
+# Against the stale baseline the run that is to replace it ended regressed: that is the doubt to be overruled.
+_STORE = 'tokgate baseline update RUN --despite-doubts --why "…"'
+_EXPLAIN = (
+    "look at acceptance, cycle time and the twin of this session: it is explained before anything is stored"
+)
 _DESCRIBES_TREE = "sglang.changed"
 _UNREAD_TREE = "sglang"  # among the facts only where nothing at all could be read of SGLang
 
 
+# Every verdict on a number carries them, and every report every verdict; a machine of eight GPUs has some 250 facts.
+MOST_TOLD = 300
+
+
 class Staleness(Record):
-    """`differs` has every differing fact, what makes a baseline stale first."""
+    """`differs` has the differing facts, what makes a baseline stale first; beyond `MOST_TOLD` their number."""
 
     differs: tuple[Difference, ...] = ()
     warnings: tuple[str, ...] = ()
     since: str | None = None  # "the machine was booted and the tree has changed since it was stored: …"
     evidence: tuple[str, ...] = ()  # about the tree: which facts, which files
+    tree: bool = False  # whether the tree is among what has changed
+    beside: str | None = (
+        None  # the same for a number that is no loss: what it was stored from or has happened since
+    )
     do: str | None = None  # how to confirm
+    do_first: str | None = None  # the same for a loss that is not to be stored before it is explained
 
 
 def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> Staleness:
@@ -51,7 +65,8 @@ def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> 
     if before is None or now is None:
         return Staleness()
     then, today = comparable(before.facts, now.facts, rig.checkout)
-    found = sorted(differences(then, today), key=lambda d: (_place(d.key), d.key))
+    every = sorted(differences(then, today), key=lambda d: (_place(d.key), d.key))
+    found = every[:MOST_TOLD]
     # A fact that one side never asked for tells of another tokgate, or of a portable baseline, not of a change.
     stale = [d for d in found if _place(d.key) < len(_KINDS) and d.key in then and d.key in today]
     words: dict[str, bool] = {}  # what has happened -> whether it is certain
@@ -61,8 +76,9 @@ def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> 
     if _UNREAD_TREE in then or _UNREAD_TREE in today:
         words.setdefault(_TREE, False)
     tree = _TREE in words
+    dos = (_with_a_clean_tree if tree else _with_this_machine) if words else None
     return Staleness(
-        differs=tuple(found),
+        differs=(*found, *_untold(len(every) - len(found))),
         warnings=tuple(
             f"stale baseline: {_KINDS[_place(d.key)][2]} "
             f"({d.key}: {d.before or 'unknown'} then, {d.now or 'unknown'} now)"
@@ -70,9 +86,18 @@ def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> 
         ),
         since=_sentence(words, before.facts, now.facts) if words else None,
         evidence=_about_the_tree(before.facts, now.facts) if tree else (),
-        do=(_with_a_clean_tree(rig, before.facts, now.facts) if tree else _with_this_machine(rig))
-        if words
-        else None,
+        tree=tree,
+        beside=_beside(words, before.facts) if words else None,
+        do=dos(rig, before.facts, now.facts, explained=True) if dos else None,
+        do_first=dos(rig, before.facts, now.facts, explained=False) if dos else None,
+    )
+
+
+def _untold(number: int) -> tuple[Difference, ...]:
+    if not number:
+        return ()
+    return (
+        Difference(key="…", before=f"and {number} more facts differ", now="compare fingerprint.json by hand"),
     )
 
 
@@ -81,13 +106,21 @@ def _place(key: str) -> int:
 
 
 def _sentence(words: Mapping[str, bool], before: Facts, now: Facts) -> str:
+    tail = f": {_confirmation(before, now)}" if _TREE in words else ""
+    return f"{_happened(words)}{tail}"
+
+
+def _beside(words: Mapping[str, bool], before: Facts) -> str:
+    return "it was stored from a patched tree" if _TREE in words and _edited(before) else _happened(words)
+
+
+def _happened(words: Mapping[str, bool]) -> str:
     told = [
         what if sure else what.replace("has changed", "may have changed").replace("was", "may have been")
         for what, sure in words.items()
     ]
     listed = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
-    tail = f": {_confirmation(before, now)}" if _TREE in words else ""
-    return f"{listed} since it was stored{tail}"
+    return f"{listed} since it was stored"
 
 
 def _confirmation(before: Facts, now: Facts) -> str:
@@ -128,31 +161,42 @@ def _state(facts: Facts, subject: str, verb: str, matches: str) -> str:
     return f"{subject} {verb} edited beyond its commit: {files}"
 
 
-def _with_a_clean_tree(rig: Rig, before: Facts, now: Facts) -> str:
+def _with_a_clean_tree(rig: Rig, before: Facts, now: Facts, *, explained: bool) -> str:
     """Return the command that gets a clean tree, and what its result will mean."""
-    again = f"pytest perf_tests -m baseline --rig {rig.name}"
-    store = 'tokgate baseline update RUN --why "…"'
     place, commit = now.get("sglang.location") or "SGLANG", before.get("sglang.commit")
     if _edited(now) is False and _edited(before):
-        return f"store it anew from this tree, which is clean: {store}"
+        if explained:
+            return f"store it anew from this tree, which is clean: {_STORE}"
+        return f"this tree is clean, so no patch is to blame: {_EXPLAIN}"
     if now.get("sglang.install") == "wheel":
         version = now.get("sglang.version") or "VERSION"
         clean = (
-            f"{rig.server.python} -m pip install --force-reinstall --no-deps sglang=={version}, or name a clean "
-            "environment: --rig-set server.python=PATH"
+            f"--rig-set server.python=PATH of a clean environment, or into {rig.server.python}'s own: "
+            f"pip install --force-reinstall --no-deps sglang=={version}"
         )
     elif commit is not None and commit != now.get("sglang.commit"):
         clean = f"git -C {place} checkout {commit}"
     else:
         clean = f"git -C {place} stash"
+    if not explained:
+        return (
+            f"run it beside its control with a clean tree ({clean}): {_again(rig, 'eagle3')}. "
+            f"What comes back, the change of the tree cost; for what does not, {_EXPLAIN}"
+        )
     return (
-        f"run it with a clean tree ({clean}): {again}. If the number comes back, the change of the tree cost it; "
-        f"if not, the baseline is stale: {store}"
+        f"run it with a clean tree ({clean}): {_again(rig, 'baseline')}. If the number comes back, the change of "
+        f"the tree cost it; if not, the baseline is stale: {_STORE}"
     )
 
 
-def _with_this_machine(rig: Rig) -> str:
+def _with_this_machine(rig: Rig, before: Facts, now: Facts, *, explained: bool) -> str:  # noqa: ARG001 - as above
+    if not explained:
+        return f"measure it beside its control once more: {_again(rig, 'eagle3')}. If the number stays, {_EXPLAIN}"
     return (
-        f"measure the control arm once more: pytest perf_tests -m baseline --rig {rig.name}. If the number stays, "
-        'the machine is another one now: tokgate baseline update RUN --why "…"'
+        f"measure the control arm once more: {_again(rig, 'baseline')}. If the number stays, "
+        f"the machine is another one now: {_STORE}"
     )
+
+
+def _again(rig: Rig, marker: str) -> str:
+    return f"pytest perf_tests -m {marker} --rig {rig.name}"

@@ -7,7 +7,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from tokgate.records import LaunchEvidence
-from tokgate.records.telemetry import GpuWindow, Stranger, Window
+from tokgate.records.telemetry import GpuWindow, Stranger, Telemetry, Window
+from tokgate.rig.models import Rig
+from tokgate.stats.strangers import NAMES_NOBODY
 
 from .shortfall import Shortfall
 
@@ -17,33 +19,79 @@ SLOWED = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_t
 # A card that is all busy and draws less than this share of what it drew in good windows hangs in a kernel.
 HANG_POWER = 0.5
 ALL_BUSY_PERCENT = 95.0
+# The share of a workload's windows that may be unknown; with more, those that are known do not speak for the others.
+MOST_UNKNOWN = 0.5
 _SHOWN = 160
 
 
 def disturbed(launch: LaunchEvidence, workload: str) -> Iterable[Shortfall]:
     """Yield what makes the numbers of a workload worthless, warm-ups aside.
 
-    A launch without telemetry (of a rig without GPUs, or stored before there was any) has nothing to object to.
+    A launch without telemetry has nothing to object to here; `unwatched` says whether it should have had some.
     Silence where GPUs were asked is one: neither strangers nor heat can be excluded then.
     """
     told = launch.telemetry
     windows = judged(launch, workload)
     if told is None or not told.gpus or not windows:
         return
-    if not any(w.gpus for w in windows):
-        why = told.problems[0] if told.problems else "no row of telemetry fell into it"
-        yield Shortfall(
-            what=f"nothing is known of the GPUs while {workload} was measured: {why}",
-            do="run nvidia-smi on the host by hand; without it neither heat nor other processes can be excluded",
-            evidence=told.problems[1:4],
-        )
+    yield from _unseen(told, windows)
     yield from _strangers(launch, windows)
     yield from _slowed(windows)
     yield from _hanging(windows)
 
 
+def unwatched(rig: Rig, launch: LaunchEvidence) -> Iterable[Shortfall]:
+    """Yield what is wrong where a rig with GPUs had a server, and its telemetry is missing or of another rig.
+
+    A launch that is still being measured has none yet, and is invalid for that; a folder that was edited has none.
+    """
+    told, count = launch.telemetry, rig.gpus.count
+    if not count or launch.server is None or (told is not None and told.gpus == count):
+        return
+    asked = "launch.json holds no telemetry" if told is None else f"the telemetry is of {told.gpus}"
+    yield Shortfall(
+        what=f"nobody watched the GPUs: the rig {rig.name} has {count}, {asked}",
+        do="measure again: neither heat nor other processes can be excluded; a run folder is judged as it was written",
+    )
+
+
+def hazy(launch: LaunchEvidence, workload: str) -> tuple[str, ...]:
+    """Return a warning for numbers that are judged although some of their windows are unknown."""
+    windows = judged(launch, workload)
+    unknown = _unknown(windows)
+    if launch.telemetry is None or not launch.telemetry.gpus or not unknown:
+        return ()
+    where = f"{len(unknown)} of {len(windows)} windows of {workload} ({unknown[0]})"
+    return (f"nobody watched the GPUs in {where}: neither heat nor other processes can be excluded there",)
+
+
 def judged(launch: LaunchEvidence, workload: str) -> tuple[Window, ...]:
     return tuple(w for w in launch.windows if w.workload == workload and not w.warmup)
+
+
+def _unseen(told: Telemetry, windows: Sequence[Window]) -> Iterable[Shortfall]:
+    """Yield a shortfall where more windows are unknown than known: the rest cannot speak for them."""
+    unknown = _unknown(windows)
+    if len(unknown) <= MOST_UNKNOWN * len(windows):
+        return
+    because = f"; {told.problems[0]}" if told.problems else ""
+    yield Shortfall(
+        what=f"nobody watched the GPUs: nothing is known of them in {len(unknown)} of {len(windows)} windows of "
+        f"{windows[0].workload}: {unknown[0]}{because}",
+        do="run nvidia-smi on the host by hand; without it neither heat nor other processes can be excluded",
+        evidence=told.problems[1:4],
+    )
+
+
+def _unknown(windows: Sequence[Window]) -> list[str]:
+    """Return why of each window that is unknown: no rows for it, or a source of holders that fell silent."""
+    told = [w.unknown or (None if w.gpus else "no row at all") or _silent(w) for w in windows]
+    return [why for why in told if why is not None]
+
+
+def _silent(window: Window) -> str | None:
+    # A driver that names nobody, as in many containers, is a limit of the machine and a note.
+    return window.strangers_unknown if window.strangers_unknown != NAMES_NOBODY else None
 
 
 def _strangers(launch: LaunchEvidence, windows: Sequence[Window]) -> Iterable[Shortfall]:

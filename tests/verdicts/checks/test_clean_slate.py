@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verdicts.evidence import make_slate
-from tokgate.records import Finding, GpuSeen, Outcome, ProcessSeen
+from tests.verdicts.evidence import empty_gpus, make_launch, make_rig, make_slate
+from tokgate.records import Finding, GpuSeen, Outcome, ProcessSeen, Verdict
+from tokgate.rig.models import GpuSpec
 from tokgate.verdicts.checks.clean_slate import clean_slate
+from tokgate.verdicts.establish import establish_workload
 
 LEFTOVER = ProcessSeen(
     pid=4711,
@@ -61,3 +63,38 @@ def test_leftovers_count_even_where_nobody_made_a_finding_of_them(when: str) -> 
     assert "pid 4711" in verdict.headline
     assert verdict.do is not None
     assert "4711" in verdict.do
+
+
+@pytest.mark.parametrize(
+    ("mib", "words"),
+    [
+        (1894.0, "GPU 1 has 1894 MiB allocated session start, and nobody made a finding of it"),
+        (None, "GPU 1 has an unknown amount of memory allocated"),
+        (-5.0, "GPU 1 has an unknown amount of memory allocated"),
+    ],
+)
+def test_memory_in_use_counts_even_where_nobody_made_a_finding_of_it(mib: float | None, words: str) -> None:
+    first, second = empty_gpus(2)
+    held = make_slate(gpus=(first, second.model_copy(update={"allocated_mib": mib})))
+    (verdict,) = clean_slate(held, GpuSpec(count=2, tolerance_mib=8))
+
+    assert verdict.outcome is Outcome.INVALID
+    assert words in verdict.headline
+    launch = make_launch(gpus=2, slate=held)
+    judged = establish_workload(make_rig(gpus={"count": 2}), launch, "single", check="decode_throughput")
+    assert isinstance(judged, Verdict)
+    assert words in judged.headline
+
+
+def test_memory_within_the_rigs_tolerance_is_clean() -> None:
+    first, second = empty_gpus(2)
+    slate = make_slate(gpus=(first, second.model_copy(update={"allocated_mib": 8.0})))
+    (verdict,) = clean_slate(slate, GpuSpec(count=2, tolerance_mib=8))
+    assert verdict.outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("gpus", [(), empty_gpus(1), empty_gpus(3), empty_gpus(1) * 2])
+def test_a_look_that_lists_other_gpus_than_the_rig_has_proves_nothing(gpus: tuple[GpuSeen, ...]) -> None:
+    (verdict,) = clean_slate(make_slate(gpus=gpus), GpuSpec(count=2))
+    assert verdict.outcome is Outcome.INVALID
+    assert "the rig has 2" in verdict.headline

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.verdicts.evidence import make_launch, make_slate
 from tests.verdicts.nccl_evidence import (
     BLOCK,
@@ -123,3 +125,25 @@ def test_nothing_passes_on_a_launch_that_was_not_made() -> None:
     assert judged(slate=dirty).outcome is Outcome.INVALID
     assert judged(environment=None).outcome is Outcome.INVALID
     assert judged(server=None).outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [{"liveness": None, "stop": None, "nccl": None}, {"nccl": None}, {"stop": None}, {"liveness": None}],
+)
+def test_a_proof_start_that_was_killed_is_called_unfinished(missing: dict[str, Any]) -> None:
+    verdict = judged(**missing)
+    assert verdict.outcome is Outcome.INVALID
+    assert "the launch was never finished" in verdict.headline
+
+
+def test_lines_of_somebody_else_prove_nothing() -> None:
+    verdict = judged(nccl=proof([rank(0, pid=999), rank(1)]))
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "said by no process of the server in rank 0 only: pid 999 in its log" in verdict.headline
+
+
+def test_two_processes_of_the_server_that_contradict_each_other_are_no_pass() -> None:
+    verdict = judged(nccl=proof([rank(0), rank(0, {**BLOCK, "NCCL_PROTO": "Simple"}, pid=102), rank(1)]))
+    assert verdict.outcome is Outcome.INVALID
+    assert "said differently by 2 processes in rank 0 only: pids 101, 102" in verdict.headline

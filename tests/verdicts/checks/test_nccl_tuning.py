@@ -27,11 +27,11 @@ def gone(found: Mapping[int, Mapping[str, str]] | None = None) -> EnvironmentTru
 
 def off(rates: tuple[float, ...] = UNTUNED, **changes: Any) -> LaunchEvidence:
     fields: dict[str, Any] = {"without": gone()}
-    return make_launch(series(rates, launch=OFF), id=OFF, role="nccl-off", **{**fields, **changes})
+    return make_launch(series(rates, launch=OFF), id=OFF, role="nccl-off", gpus=2, **{**fields, **changes})
 
 
 def judged(on: tuple[float, ...] = TUNED, untuned: LaunchEvidence | None = None) -> Verdict:
-    (verdict,) = nccl_tuning(nccl_rig(), make_launch(series(on)), untuned or off(), "single")
+    (verdict,) = nccl_tuning(nccl_rig(), make_launch(series(on), gpus=2), untuned or off(), "single")
     return verdict
 
 
@@ -63,7 +63,7 @@ def test_a_block_that_buys_nothing_passes_and_says_so() -> None:
 def test_too_few_values_decide_nothing() -> None:
     rig = nccl_rig()
     few = rig.model_copy(update={"workloads": (rig.workloads[0].model_copy(update={"repeats": 2}),)})
-    (verdict,) = nccl_tuning(few, make_launch(series(TUNED[:2])), off(UNTUNED[:2]), "single")
+    (verdict,) = nccl_tuning(few, make_launch(series(TUNED[:2]), gpus=2), off(UNTUNED[:2]), "single")
     assert verdict.outcome is Outcome.INCONCLUSIVE
 
 
@@ -98,14 +98,14 @@ def test_what_sglang_fills_in_itself_is_a_warning() -> None:
         for row in started(block=block).rows
     )
     untuned = off(without=EnvironmentTruth(processes=(), rows=rows))
-    (verdict,) = nccl_tuning(nccl_rig(block), make_launch(series(TUNED)), untuned, "single")
+    (verdict,) = nccl_tuning(nccl_rig(block), make_launch(series(TUNED), gpus=2), untuned, "single")
     assert verdict.outcome is Outcome.PASS
     assert "SGLang itself sets NCCL_NVLS_ENABLE where the rig does not" in verdict.warnings
 
 
 def test_each_side_is_established_on_its_own() -> None:
     rig = nccl_rig(budgets=[{"metric": "decode_tok_s", "at_least": 80}])
-    (on,) = nccl_side(rig, make_launch(series(TUNED)), "single")
+    (on,) = nccl_side(rig, make_launch(series(TUNED), gpus=2), "single")
     (untuned,) = nccl_side(rig, off(), "single")
     assert (on.outcome, on.headline) == (Outcome.PASS, "decode 88.8 tok/s with the NCCL block, no limit set")
     # A budget of the rig as written is no limit for a launch without its block.
@@ -114,6 +114,6 @@ def test_each_side_is_established_on_its_own() -> None:
 
 
 def test_a_side_without_good_generations_is_invalid() -> None:
-    silent = make_launch((), id=OFF, role="nccl-off", without=gone())
+    silent = make_launch((), id=OFF, role="nccl-off", gpus=2, without=gone())
     (verdict,) = nccl_side(nccl_rig(), silent, "single")
     assert verdict.outcome is Outcome.INVALID

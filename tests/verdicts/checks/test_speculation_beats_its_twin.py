@@ -6,6 +6,7 @@ import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, series
 from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.records.server import GraphSteps
 from tokgate.verdicts.checks.speculation_beats_its_twin import speculation_beats_its_twin
 
 SLOW = (40.0, 40.1, 39.9, 40.0, 40.2, 39.8)
@@ -44,6 +45,26 @@ def test_an_arm_that_loses_says_how_much_too_long_its_cycle_is() -> None:
     assert "below 1x" in verdict.headline
     (line,) = (e for e in verdict.evidence if e.startswith("break-even"))
     assert "ms too long" in line
+    assert verdict.do == (
+        "accept length 1.86, cycle 46.2 ms: 4.8 ms over break-even (41.4 ms) at that accept length; "
+        "so long a cycle would need accept length 2.07. Compare decode lines with the control's: "
+        "grep 'Decode batch' launches/02-eagle3-2step/server.log"
+    )
+
+
+def test_an_arm_that_loses_outside_graphs_is_told_to_look_there() -> None:
+    arm = eagle3(SLOW).model_copy(update={"graph": GraphSteps(on=0, off=22, word="cuda graph")})
+    twins = tuple(
+        c.model_copy(update={"graph": GraphSteps(on=20, off=0, word="cuda graph")}) for c in controls()
+    )
+    verdict = judged(arm, twins)
+
+    assert (
+        "decode steps in a CUDA graph: 0 % here, 100 % in the control (22 and 40 decode lines)"
+        in verdict.evidence
+    )
+    assert verdict.do is not None
+    assert "It decodes outside CUDA graphs, its control inside" in verdict.do
 
 
 def test_headroom_is_told_beside_a_win() -> None:

@@ -2,13 +2,15 @@
 
 stdin: one JSON line, then nothing; at its end the watching ends, so that it never outlives the gate:
     {"period_s": 0.2, "limit_s": 3600, "server": {"pid": 1, "start_ticks": 2, "sid": 1, "mark": text} or null,
-     "gpus": {"argv": [...], "rows": 8} or null, "holders": {"argv": [...], "pid_cell": 2} or null}
+     "gpus": {"argv": [...], "rows": 8, "most_s": 20} or null,
+     "holders": {"argv": [...], "pid_cell": 2, "most_s": 4} or null}          most_s: answers a second, of what is kept
 stdout: JSON lines, each with "h", this host's monotonic seconds:
     {"k": "host", "n": 1, "load1": 0.5, "busy": 1, "steal": 0, "total": 2}
     {"k": "gpus", "n": 1, "rows": [one CSV line a GPU]}
     {"k": "holders", "n": 1, "rows": [one CSV line a process], "starts": {pid: start ticks or null}}
     {"k": "process", "pid": 1, "start_ticks": 2, "user": text, "command": text, "ours": true}
     {"k": "ended", "what": text}           a stream that ended; the others go on
+    {"k": "problem", "what": text}         what else the reader should know of a stream
     {"k": "end", "cpu_s": 0.1}             the last line: what all of this cost
 
 An nvidia-smi that is started anew for every look costs the host more than what it measures, and each start
@@ -34,8 +36,17 @@ PROC = Path("/proc")
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Rows of one answer come in a burst; a pause this long ends it where their number does not.
 QUIET_S = 0.1
-# A line longer than this is no answer to what was asked.
+# A line longer than this is no answer to what was asked; of a row so much is passed on.
 LONGEST_LINE = 65536
+LONGEST_ROW = 1024
+# What floods is read no faster than this, and blocks on its pipe meanwhile: 1.6 MB a second.
+PIECE = 4096
+PIECES, PIECES_S = 40, 0.1
+# An answer with more rows is none: half of it must not look like all. Backlog of a slow moment may come at once.
+MOST_ROWS = 512
+MEAN_S = 5.0
+# Processes that are looked up; a stranger is one without it, too.
+MOST_PROCESSES = 4096
 SHOWN = 500
 ANCESTORS = 64
 END_S = 0.5
@@ -129,13 +140,36 @@ def read(path: Path) -> bytes:
         return b""
 
 
+class Allowance:
+    """So many in every `span_s`."""
+
+    def __init__(self, most: float, span_s: float) -> None:
+        self._most = most
+        self._span_s = span_s
+        self.renewed_at = 0.0
+        self._used = 0
+
+    def take(self) -> bool:
+        now = time.monotonic()
+        if now >= self.renewed_at:
+            self.renewed_at, self._used = now + self._span_s, 0
+        self._used += 1
+        return self._used <= self._most
+
+
 class Stream:
     """One nvidia-smi that repeats its answer; `rows`: how many lines an answer has, where that is known."""
 
-    def __init__(self, kind: str, argv: list[str], rows: int | None) -> None:
+    def __init__(self, kind: str, argv: list[str], rows: int | None, most_s: float) -> None:
         self.kind = kind
         self.rows = rows
         self.pending: list[str] = []
+        self.dropped = 0
+        self.rests_until: float | None = None
+        self._surplus = 0
+        self._most_s = most_s
+        self._answers = Allowance(most_s * MEAN_S, MEAN_S)
+        self._pieces = Allowance(PIECES, PIECES_S)
         self.heard = time.monotonic()
         self._rest = b""
         self._last = ""
@@ -153,29 +187,48 @@ class Stream:
 
     def read(self) -> list[list[str]] | None:
         """Return the answers that are whole now; None at the end."""
-        piece = os.read(self.handle, 65536)
+        piece = os.read(self.handle, PIECE)
         if not piece:
             return None
+        if not self._pieces.take():
+            self.rests_until = self._pieces.renewed_at
         self.heard = time.monotonic()
         *lines, self._rest = (self._rest + piece).split(b"\n")
         self._rest = self._rest[-LONGEST_LINE:]
         whole = []
         for raw in lines:
-            line = raw[:LONGEST_LINE].decode("utf-8", "backslashreplace").strip()
+            line = raw[:LONGEST_ROW].decode("utf-8", "backslashreplace").strip()
             if not line:
                 continue
             self._last = line
             if self.rows and self.pending and first_cell(line) == first_cell(self.pending[0]):
                 # A row is missing: the next answer has begun.
                 whole.append(self.take())
+            if len(self.pending) == MOST_ROWS:
+                self._surplus += 1
+                continue
             self.pending.append(line)
-            if len(self.pending) == (self.rows or LONGEST_LINE):
+            if len(self.pending) == self.rows:
                 whole.append(self.take())
         return whole
 
     def take(self) -> list[str]:
+        """Return the rows of an answer; none where there are too many of them, or too many answers."""
         rows, self.pending = self.pending, []
+        surplus, self._surplus = self._surplus, 0
+        if surplus or not self._answers.take():
+            self.dropped += len(rows) + surplus
+            return []
         return rows
+
+    def flooded(self) -> str | None:
+        lost = self.dropped + (len(self.pending) + self._surplus if self._surplus else 0)
+        if not lost:
+            return None
+        return (
+            f"nvidia-smi ({self.kind}) floods: {lost} rows were dropped, beyond {self._most_s:g} answers a second "
+            f"or {MOST_ROWS} rows an answer"
+        )
 
     def quiet(self, now: float) -> bool:
         return bool(self.pending) and now - self.heard >= QUIET_S
@@ -220,7 +273,7 @@ class Watcher:
 
     def _start(self, kind: str, what: dict[str, Any]) -> None:
         try:
-            stream = Stream(kind, what["argv"], what.get("rows"))
+            stream = Stream(kind, what["argv"], what.get("rows"), what["most_s"])
         except OSError as error:
             self._say("ended", what=f"nvidia-smi ({kind}) could not be started: {error}")
             return
@@ -238,7 +291,11 @@ class Watcher:
             for stream in self._streams:
                 if stream.quiet(now):
                     self._answer(stream, stream.take())
-            wait = min([due, *(s.heard + QUIET_S for s in self._streams if s.pending)]) - now
+                if stream.rests_until is not None and now >= stream.rests_until:
+                    stream.rests_until = None
+                    self._selector.register(stream.handle, selectors.EVENT_READ, stream)
+            rests = [s.rests_until for s in self._streams if s.rests_until is not None]
+            wait = min([due, *rests, *(s.heard + QUIET_S for s in self._streams if s.pending)]) - now
             for key, _ in self._selector.select(max(0.0, wait)):
                 if key.data is None:
                     if not os.read(0, 4096):
@@ -248,17 +305,25 @@ class Watcher:
 
     def _listen(self, stream: Stream) -> None:
         answers = stream.read()
-        if answers is None:
+        if answers is None or stream.rests_until is not None:
             self._selector.unregister(stream.handle)
+        if answers is None:
             self._streams.remove(stream)
             if stream.pending:
                 self._answer(stream, stream.take())
+            self._warn(stream)
             self._say("ended", what=stream.end(closed=True))
             return
         for rows in answers:
             self._answer(stream, rows)
 
+    def _warn(self, stream: Stream) -> None:
+        if (what := stream.flooded()) is not None:
+            self._say("problem", what=what)
+
     def _answer(self, stream: Stream, rows: list[str]) -> None:
+        if not rows:
+            return
         if stream.kind == "gpus":
             self._say("gpus", rows=rows)
             return
@@ -274,7 +339,7 @@ class Watcher:
         """Say who it is when it is new; return its start time."""
         row = stat(pid)
         key = (pid, row[3] if row is not None else None)
-        if key not in self._known:
+        if key not in self._known and len(self._known) < MOST_PROCESSES:
             self._known.add(key)
             self._say("process", **describe(pid, self._server))
         return key[1]
@@ -288,6 +353,8 @@ class Watcher:
     def end(self) -> None:
         for stream in self._streams:
             stream.end()
+            with contextlib.suppress(OSError):
+                self._warn(stream)
         used = os.times()
         cpu_s = used.user + used.system + used.children_user + used.children_system
         with contextlib.suppress(OSError):

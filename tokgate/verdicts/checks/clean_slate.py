@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from tokgate.records import CleanSlate, Outcome, Verdict
+from tokgate.rig.models import GpuSpec
 from tokgate.verdicts.slate import unclean
 
 CHECK = "clean_slate"
 
 
-def clean_slate(slate: CleanSlate | None) -> tuple[Verdict, ...]:
-    """Pass, or one `invalid` verdict per thing found, each with its own next step."""
-    shortfalls = tuple(unclean(slate))
+def clean_slate(slate: CleanSlate | None, spec: GpuSpec | None = None) -> tuple[Verdict, ...]:
+    """Pass, or one `invalid` verdict per thing found, each with its own next step. `spec`: what the rig says."""
+    shortfalls = tuple(unclean(slate, spec))
     when = slate.when if slate is not None else "at a time unknown"
     if shortfalls or slate is None:
         return tuple(

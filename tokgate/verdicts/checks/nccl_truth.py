@@ -110,11 +110,24 @@ def _of_launch(launch: LaunchEvidence) -> Iterable[Shortfall]:
         yield Shortfall(what=f"bench fault: {fault}", do="mend the bench, then measure again")
     if launch.server is None:
         yield Shortfall(what="no server was started", do="look for an error earlier in the session")
-    elif launch.environment is None:
+        return
+    if launch.environment is None:
         yield Shortfall(
             what="nobody read the environment of the server's processes",
             do="measure again; the proof is taken right after the server is ready",
         )
+    if _unfinished(launch):
+        yield Shortfall(
+            what="the launch was never finished: the session ended before its server was stopped",
+            do="measure again; do not interrupt the session",
+        )
+
+
+def _unfinished(launch: LaunchEvidence) -> bool:
+    """Say whether a last word is missing: launch.json is written stage by stage, and a killed session stops there."""
+    if launch.launch.role == "nccl-proof" and (launch.stop is None or launch.nccl is None):
+        return True
+    return launch.liveness is None and not launch.faults
 
 
 def _contradictions(truth: NcclTruth) -> Iterable[Shortfall]:

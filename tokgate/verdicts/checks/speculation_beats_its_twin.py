@@ -9,13 +9,15 @@ from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
 from tokgate.stats.compare import Comparison, compare
-from tokgate.verdicts.break_even import break_even
+from tokgate.verdicts.break_even import BreakEven, break_even
 from tokgate.verdicts.budgets import subject
 from tokgate.verdicts.establish import Established, establish_workload, invalid
+from tokgate.verdicts.graph_steps import beside_the_control, without_a_graph
 from tokgate.verdicts.metrics import Metric, throughput_metric
 from tokgate.verdicts.shortfall import Shortfall
 
 CHECK = "speculation_beats_its_twin"
+_WHERE_TO_LOOK = "Compare decode lines with the control's: grep 'Decode batch' launches/{launch}/server.log"
 
 
 class Bracket(Record):
@@ -59,7 +61,10 @@ def speculation_beats_its_twin(
     before = [twin.series[metric.name].values for twin in twins]
     bracket = bracketed(now, before)
     limit = _limit(rig, arm.launch.arm, workload)
+    cost = _cost_of_a_cycle(numbers, twins)
     outcome, words, do = _judge(bracket, limit, workload)
+    if outcome is Outcome.REGRESSED:
+        do = _next_step(cost, arm, controls)
     value = statistics.median(now)
     pooled = statistics.median([v for values in before for v in values])
     span = ""
@@ -96,7 +101,8 @@ def speculation_beats_its_twin(
                     for twin, values, c in zip(twins, before, bracket.comparisons, strict=True)
                 ),
                 *((f"drift between the controls {bracket.drift:.1%}",) if len(twins) > 1 else ()),
-                *_cost_of_a_cycle(numbers, twins),
+                *((cost.text(),) if cost is not None else ()),
+                *beside_the_control(arm, controls),
             ),
             warnings=(
                 *alone,
@@ -180,11 +186,7 @@ def _judge(bracket: Bracket, limit: float | None, workload: str) -> tuple[Outcom
     if low >= limit:
         return (Outcome.PASS, "" if limit == 1 else f", limit {limit:g}x", None)
     if high < limit:
-        return (
-            Outcome.REGRESSED,
-            f", below {limit:g}x",
-            "see the break-even line: is the cycle too long, or is too little accepted",
-        )
+        return (Outcome.REGRESSED, f", below {limit:g}x", None)
     return (
         Outcome.INCONCLUSIVE,
         f" straddles {limit:g}x",
@@ -192,16 +194,20 @@ def _judge(bracket: Bracket, limit: float | None, workload: str) -> tuple[Outcom
     )
 
 
-def _cost_of_a_cycle(numbers: Established, twins: Sequence[Established]) -> tuple[str, ...]:
+def _next_step(cost: BreakEven | None, arm: LaunchEvidence, controls: Sequence[LaunchEvidence]) -> str:
+    answer = cost.answer() if cost is not None else "accept length and cycle time are unknown"
+    return f"{answer}. {without_a_graph(arm, controls) or _WHERE_TO_LOOK.format(launch=arm.launch.id)}"
+
+
+def _cost_of_a_cycle(numbers: Established, twins: Sequence[Established]) -> BreakEven | None:
     accepted, cycle = numbers.series.get("accept_length"), numbers.series.get("cycle_ms")
     tokens = [g.counters.completion_tokens for g in numbers.good if g.counters is not None]
     counts = [t for t in tokens if t]
     if accepted is None or cycle is None or not counts:
-        return ()
-    found = break_even(
+        return None
+    return break_even(
         accept_length=statistics.median(accepted.values),
         tokens=round(statistics.median(counts)),
         decode_ms=1e3 / statistics.median([v for t in twins for v in t.series["decode_tok_s"].values]),
         cycle_ms=statistics.median(cycle.values),
     )
-    return (found.text(),)

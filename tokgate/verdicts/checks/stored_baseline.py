@@ -6,10 +6,12 @@ import statistics
 
 from tokgate.errors import BaselineError
 from tokgate.records import Difference, Fingerprint, LaunchEvidence, Outcome, Reference, Verdict
-from tokgate.rig.models import Rig
+from tokgate.records.record import Record
+from tokgate.rig.models import Floor, Rig
 from tokgate.verdicts.baseline_file import Absence, BaselineFile
 from tokgate.verdicts.budgets import subject
 from tokgate.verdicts.change import Change, judge_change
+from tokgate.verdicts.control_part import Control, ControlPart, control_part
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.identity import differences, identity_of_launch
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of, floor_text
@@ -24,6 +26,8 @@ _WORDS = {
     Outcome.INCONCLUSIVE: "undecided against",
 }
 UPDATE = 'tokgate baseline update RUN --arm {arm} --why "…"'
+# A run with a verdict that is invalid is stored knowingly or not at all.
+ANEW = 'tokgate baseline update RUN --arm {arm} --despite-doubts --why "…"'
 
 
 def stored_baseline(
@@ -32,12 +36,16 @@ def stored_baseline(
     workload: str,
     baseline: BaselineFile | Absence,
     fingerprint: Fingerprint | None = None,
+    *,
+    control: Control | None = None,
 ) -> tuple[Verdict, ...]:
     """Return one verdict per metric that both sides have, or one `no-baseline`.
 
     A baseline of another identity is none; a simulated machine is never compared with a real
     one. `fingerprint` is this run's: what differs from the baseline's is listed beside the
-    verdict, and leads the headline of a loss beyond the floor; the outcome is the same with and without.
+    verdict, and leads the headline of a loss beyond the floor. `control` ran before an arm on the same machine: what
+    the arm lost beyond it is not blamed on what has changed, nor is storing it anew the next step. The outcomes are
+    the same with and without.
     """
     established = establish_workload(rig, launch, workload, check=CHECK)
     if isinstance(established, Verdict):
@@ -46,21 +54,30 @@ def stored_baseline(
         identity = identity_of_launch(rig, launch, workload, fingerprint)
     except BaselineError as error:
         return (invalid(CHECK, [Shortfall(what=error.found, do=error.do)], launch=launch, workload=workload),)
+    part = None
+    if control is not None:
+        stored = baseline.fingerprint if isinstance(baseline, BaselineFile) else None
+        part = control_part(rig, launch, workload, control, stored=stored, now=fingerprint)
+    trails = part is not None and part.trails
     if isinstance(baseline, Absence):
-        return (_absent(established, baseline.nearest, baseline.differs, baseline.unreadable),)
+        return (_absent(established, baseline.nearest, baseline.differs, baseline.unreadable, trails=trails),)
     if baseline.identity != identity:
-        return (_absent(established, baseline.name, differences(baseline.identity, identity), ()),)
+        differs = differences(baseline.identity, identity)
+        return (_absent(established, baseline.name, differs, (), trails=trails),)
     stale = staleness(rig, baseline.fingerprint, fingerprint)
-    verdicts = tuple(
-        _compare(rig, established, metric, baseline, stale)
+    changes = tuple(
+        _changed(rig, established, metric, baseline)
         for metric in METRICS.values()
         if metric.name in established.series and baseline.by_start(metric.name)
     )
-    if verdicts:
-        return verdicts
+    own = part is not None and (part.trails or any(_beyond(c, part) for c in changes))
+    if changes:
+        return tuple(
+            _verdict(rig, established, c, baseline, stale=stale, part=part, own=own) for c in changes
+        )
     shortfall = Shortfall(
         what=f"{baseline.name} and this run have no metric in common",
-        do=f"store it anew: {UPDATE.format(arm=launch.launch.arm)}",
+        do=f"store it anew: {ANEW.format(arm=launch.launch.arm)}",
     )
     return (invalid(CHECK, [shortfall], launch=launch, workload=workload),)
 
@@ -70,6 +87,8 @@ def _absent(
     nearest: str | None,
     differs: tuple[Difference, ...],
     unreadable: tuple[str, ...],
+    *,
+    trails: bool,
 ) -> Verdict:
     launch = established.launch.launch
     settings = "setting differs" if len(differs) == 1 else "settings differ"
@@ -85,38 +104,66 @@ def _absent(
         evidence=tuple(f"{d.key}: {d.before or 'not set'} there, {d.now or 'not set'} here" for d in differs),
         warnings=tuple(f"unreadable neighbour {text}" for text in unreadable),
         differs=differs,
-        do=f"if these numbers are to be kept: {UPDATE.format(arm=launch.arm)}",
+        do="it is slower than its twin has to be: that is explained before its numbers are kept"
+        if trails
+        else f"if these numbers are to be kept: {UPDATE.format(arm=launch.arm)}",
         raw=established.raw,
     )
 
 
-def _compare(
-    rig: Rig,
-    established: Established,
-    metric: Metric,
-    baseline: BaselineFile,
-    stale: Staleness,
-) -> Verdict:
-    series = established.series[metric.name]
+class _Changed(Record):
+    metric: Metric
+    floor: Floor
+    change: Change
+    before: int  # values of the baseline
+
+    @property
+    def lost(self) -> bool:
+        """Whether the estimate is a loss beyond both floors, established or not."""
+        loss = self.metric.loss(self.change.change)
+        beyond = loss > self.floor.relative and loss * self.change.reference > self.floor.absolute
+        return self.change.outcome is not Outcome.PASS and beyond
+
+
+def _changed(rig: Rig, established: Established, metric: Metric, baseline: BaselineFile) -> _Changed:
     before = tuple(statistics.median(start) for start in baseline.by_start(metric.name))
     floor = floor_of(rig, metric)
-    change = judge_change(series.values, before, metric, floor)
+    change = judge_change(established.series[metric.name].values, before, metric, floor)
+    return _Changed(metric=metric, floor=floor, change=change, before=len(before))
+
+
+def _beyond(found: _Changed, part: ControlPart) -> bool:
+    return found.lost and part.beyond(found.metric, found.change.change, found.floor)
+
+
+def _verdict(
+    rig: Rig,
+    established: Established,
+    found: _Changed,
+    baseline: BaselineFile,
+    *,
+    stale: Staleness,
+    part: ControlPart | None,
+    own: bool,
+) -> Verdict:
+    """`own`: part of what the launch lost is its own, or it falls short of its twin."""
+    metric, floor, change = found.metric, found.floor, found.change
+    series = established.series[metric.name]
     value = statistics.median(series.values)
     launch = established.launch.launch
-    loss = metric.loss(change.change)
-    lost = (
-        change.outcome is not Outcome.PASS
-        and loss > floor.relative
-        and loss * change.reference > floor.absolute
-    )
-    # A stale baseline names itself before its number does: the first thing to confirm is what it is compared with.
-    led = lost and stale.since is not None
     headline = _headline(established, metric, value, change)
+    # A stale baseline names itself before its number does: the first thing to confirm is what it is compared with.
+    led = found.lost and stale.since is not None
     if led:
         headline = (
             f"baseline moved by {change.change * 100:+.1f} % ({metric.words} {metric.bare(value)} against "
             f"{metric.text(change.reference)} on {subject(established)}): {stale.since}"
         )
+        if part is not None and (_beyond(found, part) or (own and metric.name not in part.moves)):
+            shared = part.sentence(rig, metric, tree=stale.tree)
+            headline += f"; {shared}" if shared is not None else ""
+    elif change.outcome is Outcome.IMPROVED and stale.beside is not None:
+        headline += f"; {stale.beside}"
     return Verdict(
         check=CHECK,
         outcome=change.outcome,
@@ -129,7 +176,7 @@ def _compare(
         unit=metric.unit,
         n=len(series.values),
         interval=change.interval,
-        reference=Reference(kind="baseline", label=baseline.name, value=change.reference, n=len(before)),
+        reference=Reference(kind="baseline", label=baseline.name, value=change.reference, n=found.before),
         change=change.change,
         floor=floor_text(floor, metric),
         evidence=(
@@ -145,7 +192,7 @@ def _compare(
             *_single_launch(baseline),
         ),
         differs=stale.differs,
-        do=stale.do if led else change.do,
+        do=(stale.do_first if own else stale.do) if led else change.do,
         raw=established.raw,
     )
 

@@ -1,0 +1,222 @@
+"""What is played: the incident, speed and its spread, NCCL variables on their way."""
+
+from __future__ import annotations
+
+from .expecting import INCONCLUSIVE, INVALID, PASS, REGRESSED, Keeps, Row, Says
+from .selecting import (
+    CONTROL,
+    EAGLE3,
+    NCCL_TRUTH,
+    PLAIN,
+    PROOF,
+    SPECULATING,
+    TRUTH,
+    TWIN,
+    as_stored,
+    one_stream,
+)
+
+THE_INCIDENT = (
+    Row(
+        "incident",
+        REGRESSED,
+        select=TWIN,
+        settings=one_stream(),
+        says=(Says(TWIN, REGRESSED, (r"0\.7\dx its twin \(82\.\d\)", r"it takes 3[012]\.\d+ ms")),),
+        keeps=(
+            Keeps(f"launches/{EAGLE3}/server.log", r"Decode batch.*accept len.*cuda graph: False"),
+            Keeps(f"launches/{CONTROL}/server.log", r"Decode batch.*cuda graph: True"),
+            Keeps("fingerprint.json", '"sglang.dirty": "(?!no|0)'),
+        ),
+        never=("NCCL",),
+        timed=True,
+        later="phases: that it is verify, kernel by kernel",
+    ),
+    Row(
+        "verify-no-graph",
+        REGRESSED,
+        select=f"{TWIN} or ({CONTROL} and decode_throughput)",
+        settings=one_stream(),
+        says=(
+            Says(TWIN, REGRESSED, (r"0\.6\dx its twin \(88\.\d\)",)),
+            Says("decode_throughput", PASS, launch=CONTROL),
+        ),
+        keeps=(Keeps(f"launches/{EAGLE3}/server.log", r"Decode batch.*accept len.*cuda graph: False"),),
+        never=("NCCL",),
+        timed=True,
+        later="phases: that it is verify, kernel by kernel",
+        slow=True,
+    ),
+    Row(
+        "patched-tree",
+        REGRESSED,
+        select=f"stored_baseline and {CONTROL} and single",
+        settings=as_stored(),
+        says=(
+            Says(
+                "stored_baseline",
+                REGRESSED,
+                (
+                    r"baseline moved by -7\.[345] ?%",
+                    "the tree has changed since it was stored",
+                    "confirm with a clean tree",
+                ),
+                metric="decode_tok_s",
+            ),
+        ),
+        keeps=(Keeps("fingerprint.json", '"sglang.dirty": "(?!no|0)'),),
+        never=("NCCL",),
+        timed=True,
+    ),
+    Row(
+        "nccl-dropped",
+        INVALID,
+        select=TRUTH,
+        settings=one_stream(repeats=1),
+        says=(
+            Says("environment_truth", INVALID, ("NCCL_ALGO absent from scheduler TP0", "NCCL_PROTO absent")),
+        ),
+        keeps=(
+            Keeps(
+                f"launches/{CONTROL}/environment.json",
+                r'"process": "scheduler TP7",\s*"variable": "NCCL_PROTO",\s*"wanted": "LL",\s*"found": null,\s*"state": "absent"',
+            ),
+        ),
+    ),
+    Row(
+        "acceptance-drop",
+        REGRESSED,
+        select=f"{SPECULATING} or {TWIN}",
+        settings=one_stream(),
+        says=(
+            Says(TWIN, REGRESSED),
+            Says("decode_throughput", REGRESSED, launch=EAGLE3),
+            Says("acceptance_length", PASS, (r"accept length 1\.[23]\d",)),
+            Says("cycle_time", PASS, (r"cycle per verify call 19\.\d+ ms",)),
+        ),
+        timed=True,
+        slow=True,
+    ),
+)
+
+SPEED = (
+    Row(
+        "draft-slow",
+        REGRESSED,
+        select=TWIN,
+        settings=one_stream(),
+        says=(Says(TWIN, REGRESSED),),
+        timed=True,
+        later="phases: that it is the draft",
+        slow=True,
+    ),
+    Row(
+        "slow-rank",
+        REGRESSED,
+        select=PLAIN,
+        settings=one_stream(),
+        says=(Says("decode_throughput", REGRESSED, ("below the floor 86.1",)),),
+        timed=True,
+        later="phases: that all of them are slower, and for which GPU",
+        slow=True,
+    ),
+    Row(
+        "heat",
+        INVALID,
+        select=PLAIN,
+        settings=one_stream(tokens=64),
+        says=(
+            Says(
+                "decode_throughput",
+                INVALID,
+                ("8 GPUs slowed down", "sw_thermal_slowdown", r"1992 MHz.*2430 MHz before"),
+            ),
+        ),
+        keeps=(Keeps(f"launches/{CONTROL}/telemetry.jsonl", '"kind":"gpus"'),),
+        timed=True,
+    ),
+    Row(
+        "drift",
+        INCONCLUSIVE,
+        select=f"test_steadiness and {CONTROL}",
+        # Twelve seconds of it are 2.4 %: a tighter floor instead of a longer test.
+        settings=(*one_stream(tokens=64, repeats=16), "floors.decode_tok_s.relative=0.01"),
+        says=(Says("steadiness", INCONCLUSIVE, ("still moving",)),),
+        timed=True,
+        slow=True,
+    ),
+    Row(
+        "two-modes",
+        INCONCLUSIVE,
+        select="test_drift",
+        settings=one_stream(),
+        says=(Says("drift", INCONCLUSIVE, ("drift",)),),
+        timed=True,
+        later="statistics: that starts differ more than samples within one",
+        slow=True,
+    ),
+    Row(
+        "corrupt-output",
+        REGRESSED,
+        select="lossless",
+        settings=(*one_stream(repeats=1), "lossless.count=2", "lossless.output_tokens=24"),
+        says=(Says("lossless", REGRESSED, ("changes the output", r"\b1[67]\b")),),
+        slow=True,
+    ),
+)
+
+
+def _lost(scenario: str, *words: str, slow: bool = True) -> Row:
+    """A variable does not arrive as written: the proof start says at which link of the chain."""
+    return Row(
+        scenario,
+        INVALID,
+        select=NCCL_TRUTH,
+        settings=one_stream(repeats=1),
+        says=(Says(NCCL_TRUTH, INVALID, words),),
+        keeps=(
+            Keeps(f"launches/{PROOF}/server.log", "NCCL INFO"),
+            Keeps(f"launches/{PROOF}/environment.json", '"state": "(?:absent|different)"'),
+        ),
+        slow=slow,
+    )
+
+
+NCCL = (
+    _lost(
+        "nccl-one-rank",
+        "NCCL_PROTO: absent from the exec environment of rank 3 only",
+        "not accepted in rank 3 only",
+        slow=False,
+    ),
+    _lost("nccl-late", "NCCL_PROTO: set at run time only, after exec"),
+    _lost(
+        "nccl-wrong-value",
+        "NCCL_MAX_NCHANNELS: another value in the exec environment of every rank: '4' instead of '16'",
+        "4 coll channels",
+    ),
+    _lost(
+        "nccl-lower-case",
+        "NCCL_P2P_LEVEL: another value in the exec environment of every rank: 'sys' instead of 'SYS'",
+        "ignored by NCCL without a word",
+    ),
+    _lost(
+        "nccl-tiny-buffer",
+        "NCCL_BUFFSIZE: another value in the exec environment of every rank: '4M' instead of '16777216'",
+        r"read as 4 \(bytes\)",
+    ),
+    Row(
+        "nccl-refused",
+        INVALID,
+        select=NCCL_TRUTH,
+        settings=one_stream(repeats=1),
+        says=(
+            Says(
+                NCCL_TRUTH,
+                INVALID,
+                ("did not start", "NCCL refuses: Invalid value 'Rings' in NCCL_ALGO=Rings"),
+            ),
+        ),
+        keeps=(Keeps(f"launches/{PROOF}/server.log", "Invalid value 'Rings' in NCCL_ALGO"),),
+    ),
+)

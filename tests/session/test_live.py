@@ -1,0 +1,94 @@
+"""A launch is made once, however it ends and whatever it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.session.rigs import small_rig
+from tests.session.test_run_folder import INFO, LAUNCH
+from tokgate.errors import LeaseFault
+from tokgate.hosts.connection import connect
+from tokgate.hosts.lease import Lease
+from tokgate.records.redactor import Redactor
+from tokgate.rig.models import HostSpec
+from tokgate.session.launch_run import Bench
+from tokgate.session.live import LiveSession
+from tokgate.session.run_folder import RunFolder
+
+GENERATIONS = "launches/01-baseline/generations.jsonl"
+
+
+class LostLease:
+    """Ends a launch before any server, and counts how often one was begun."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def check(self) -> None:
+        self.asked += 1
+        raise LeaseFault(tried="to keep the lease", found="another gate holds it", do="wait")
+
+
+def session(folder: Path, meanwhile: Callable[[], None]) -> tuple[LiveSession, LostLease]:
+    """Return a session whose launches end at once; `meanwhile` happens while one is under way."""
+
+    def say(_: str) -> None:
+        meanwhile()
+
+    lease, redactor = LostLease(), Redactor()
+    found = LiveSession(rig=small_rig(), info=INFO, folder=folder, root=folder, say=say)
+    bench: dict[str, Any] = {"rig": small_rig(), "run_id": INFO.run_id, "root": folder, "say": say}
+    found._bench = Bench(
+        **bench,
+        host=connect(HostSpec(), redactor=redactor),
+        lease=cast("Lease", lease),
+        folder=RunFolder(folder, redactor),
+        redactor=redactor,
+        client_ceiling=1.0,
+    )
+    return found, lease
+
+
+def test_what_cannot_be_read_back_is_a_fault_that_names_the_file_and_is_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    def meanwhile() -> None:
+        (tmp_path / GENERATIONS).write_bytes(b'{"cut\n')
+
+    live, lease = session(tmp_path, meanwhile)
+
+    for _ in range(2):
+        (fault,) = live.measured(LAUNCH).faults
+        assert "01-baseline/generations.jsonl, line 1" in fault
+    assert lease.asked == 1
+    assert live.is_measured(LAUNCH)
+
+
+def test_an_interruption_is_not_replaced_by_what_it_left_unreadable(tmp_path: Path) -> None:
+    def meanwhile() -> None:
+        (tmp_path / GENERATIONS).mkdir()
+        raise KeyboardInterrupt
+
+    live, lease = session(tmp_path, meanwhile)
+
+    with pytest.raises(KeyboardInterrupt):
+        live.measured(LAUNCH)
+    assert "no regular file" in live.measured(LAUNCH).faults[0]
+    assert lease.asked == 1
+
+
+def test_an_interruption_before_anything_was_written_ends_the_launch_too(tmp_path: Path) -> None:
+    def meanwhile() -> None:
+        (tmp_path / "launches/01-baseline/launch.json").unlink()
+        raise KeyboardInterrupt
+
+    live, lease = session(tmp_path, meanwhile)
+
+    with pytest.raises(KeyboardInterrupt):
+        live.measured(LAUNCH)
+    assert "launch.json" in live.measured(LAUNCH).faults[0]
+    assert lease.asked == 1

@@ -1,0 +1,68 @@
+"""What a session without a loss answers: how speculation fares, what NCCL's block buys, which stored numbers hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tokgate.records import Outcome, Verdict
+
+from . import figures
+from .leading import BASELINE, TUNING, TWIN
+from .visible import one_line
+
+_KEPT = (Outcome.PASS, Outcome.IMPROVED)
+_MOST = 4  # speed-ups in one headline; the rest stands in the table
+
+
+def answer(verdicts: Sequence[Verdict]) -> str | None:
+    """Return the answer in one line, e.g. "EAGLE-3 93.5 against 88.9 tok/s, 1.05x its twin (single)".
+
+    None where nothing was asked that has an answer: neither a twin, nor NCCL's block, nor a stored number.
+    """
+    kept = [v for v in verdicts if v.outcome in _KEPT]
+    return "; ".join((*_twins(kept), *_tuning(kept), *_baselines(kept))) or None
+
+
+def _twins(kept: Sequence[Verdict]) -> Iterator[str]:
+    found = [v for v in kept if v.check == TWIN and v.change is not None and v.reference is not None]
+    # What a limit was set on was asked first.
+    found.sort(key=lambda v: v.floor is None)
+    several = len({v.arm for v in found}) > 1
+    for number, verdict in enumerate(found[:_MOST]):
+        reference, change = verdict.reference, verdict.change
+        if reference is None or change is None:
+            continue
+        arm = one_line(verdict.arm or "", 40) if several else "EAGLE-3"
+        subject = f"{arm} " if several or number == 0 else ""
+        against = figures.quantity(reference.value, one_line(verdict.unit or "", 12), verdict.metric)
+        where = ", ".join(_where(verdict))
+        yield (
+            f"{subject}{figures.number(verdict.value, verdict.metric)} against {against}, "
+            f"{1 + change:.2f}x{' its twin' if number == 0 else ''} ({where})"
+        )
+    if len(found) > _MOST:
+        yield f"{len(found) - _MOST} more twins"
+
+
+def _where(verdict: Verdict) -> Iterator[str]:
+    yield one_line(verdict.workload or "all", 40)
+    if verdict.metric == "total_tok_s":
+        yield "total"
+    if verdict.floor is None:
+        yield "no limit set"
+
+
+def _tuning(kept: Sequence[Verdict]) -> Iterator[str]:
+    found = [v for v in kept if v.check == TUNING and v.change is not None]
+    told = [f"{figures.percent(v.change)} on {one_line(v.workload or 'all', 40)}" for v in found[:_MOST]]
+    if told:
+        yield f"the NCCL block buys {', '.join(told)}"
+
+
+def _baselines(kept: Sequence[Verdict]) -> Iterator[str]:
+    counts = Counter(v.outcome for v in kept if v.check == BASELINE)
+    if better := counts[Outcome.IMPROVED]:
+        yield f"{better} of {counts.total()} stored numbers improved"
+    elif counts:
+        yield f"{counts.total()} stored number{'s hold' if counts.total() > 1 else ' holds'}"
