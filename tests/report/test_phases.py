@@ -5,7 +5,8 @@ from pathlib import Path
 from tests.report.hostile import MARKUP
 from tests.verdicts.evidence import make_rig, make_run
 from tests.verdicts.phase_evidence import NO_PROBE, agreement, carrying, phase, table, untold
-from tokgate.records.phases import Phase, PhaseTable
+from tokgate.records.phases import Phase, PhaseTable, ProbeCost
+from tokgate.report import closing
 from tokgate.report.figures import NONE
 from tokgate.report.html_section import page
 from tokgate.report.phases import phase_rows, tables_of
@@ -68,3 +69,22 @@ def test_a_run_without_instruments_has_no_such_section() -> None:
 def test_foreign_words_stay_words() -> None:
     for text in surfaces(table(phase(), unknown={"probe": MARKUP})):
         assert MARKUP not in text
+
+
+def test_what_measuring_costs_stands_beside_what_it_measures() -> None:
+    known = ProbeCost(workload="single", concurrency=1, pairs=6, slowdown=0.001, interval=(-0.002, 0.004))
+    (row,) = phase_rows([WHOLE.model_copy(update={"cost": known})])
+    assert row.cost == "below 0.40%"
+    (row,) = phase_rows([WHOLE.model_copy(update={"cost": known.model_copy(update={"why": "no switch"})})])
+    assert row.cost == "unknown"
+    costly = WHOLE.model_copy(update={"cost": known})
+    assert "below 0.40%" in surfaces(costly)[1]
+    run = make_run(carrying(costly))
+    printed = " ".join("\n".join(closing.lines(build(run, (), make_rig()), 80)).split())
+    assert "probe on 05-eagle3-2step-phases costs: below 0.40% of decode time" in printed
+    assert "95% interval -0.20% to +0.40%, 6 pairs on and off" in printed
+
+
+def test_a_plain_server_with_instruments_has_a_row_of_its_step() -> None:
+    (row,) = phase_rows([table(phase(Phase.DECODE, (11.1,) * 6))])
+    assert (row.verify, row.cycle) == (NONE, "11.100")

@@ -61,6 +61,16 @@ def test_a_tenth_of_a_millisecond_is_no_disagreement_however_short_the_phase() -
     assert named(found, "draft").apart == pytest.approx(4.0)
 
 
+@pytest.mark.parametrize(("in_graphs", "agrees"), [(0.0, True), (None, False), (1.0, False)])
+def test_outside_a_graph_the_call_has_the_host_s_launching_in_it(
+    in_graphs: float | None, agrees: bool
+) -> None:
+    """As on one H200 with --disable-cuda-graph."""
+    timer = [taken("device-timer", Phase.DRAFT, 1.167), taken("device-timer", Phase.VERIFY, 18.467)]
+    probe = three("probe", 2.327, 20.670, 2.325, graph_share=in_graphs)
+    assert named(agreements([*timer, *probe]), "draft").agrees is agrees
+
+
 def test_different_loads_are_not_compared() -> None:
     wide = [r.model_copy(update={"concurrency": 16}) for r in TIMER]
     assert agreements([CYCLE, *wide]) == ()
@@ -95,3 +105,28 @@ def test_single_batch_sizes_and_zeros_are_left_out() -> None:
     assert agreements([r.model_copy(update={"requests": 1}) for r in (CYCLE, *TIMER)]) == ()
     assert agreements([r.model_copy(update={"mean_ms": 0.0}) for r in (CYCLE, *TIMER, *PROBE)]) == ()
     assert agreements([]) == ()
+
+
+def test_one_pause_of_a_busy_host_in_one_call_is_no_disagreement() -> None:
+    """The mean of that rank has it, the middle has not."""
+    paused = [
+        r.model_copy(update={"clock": "host", "mean_ms": 1.2 * r.mean_ms, "p50_ms": r.mean_ms}) for r in PROBE
+    ]
+    (found,) = agreements([CYCLE.model_copy(update={"mean_ms": 6.1, "p50_ms": 6.1}), *paused])
+    assert found.agrees
+    assert found.first_ms == pytest.approx(6.009)
+
+
+def test_a_plain_step_is_compared_with_the_time_of_a_token() -> None:
+    cycle = taken("cycle", Phase.DECODE, 11.2)
+    (good,) = agreements([cycle, taken("probe", Phase.DECODE, 11.1)])
+    assert (good.name, good.agrees) == ("decode (probe) against the cycle", True)
+    (bad,) = agreements([cycle, taken("probe", Phase.DECODE, 12.0)])
+    assert not bad.agrees
+
+
+@pytest.mark.parametrize(("probe", "agrees"), [(2.0, True), (3.5, True), (5.3, False), (1.0, False)])
+def test_profiled_on_a_hosts_clock_a_phase_is_longer_than_a_true_one(probe: float, *, agrees: bool) -> None:
+    trace = taken("trace", Phase.DRAFT, 3.4, clock="host", rank=0)
+    (found,) = agreements([trace, taken("probe", Phase.DRAFT, probe, clock="host", rank=0)])
+    assert found.agrees is agrees

@@ -93,6 +93,37 @@ class GraphTruth(Record):
         return concurrency <= self.largest if self.padded else concurrency in self.sizes
 
 
+class ProbeCost(Record):
+    """What the probe costs, by its switch: starts of the same prompts with it on and off, in one server run.
+
+    `slowdown` and `interval` are decode time with it on / off - 1: 0.002 is 0.2 % slower. `why` says why there is no
+    interval, or why it tells nothing of the probe.
+    """
+
+    workload: str
+    concurrency: int
+    pairs: int
+    slowdown: float | None = None  # median of the pairs
+    interval: tuple[float, float] | None = None
+    confidence: float = 0.95
+    by: str | None = None  # what was compared: "decode seconds a verify call"
+    calls_on: int = 0  # calls that the probe recorded in the starts with it on
+    calls_off: int = 0  # and off: the switch works where there is none
+    why: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The cost in one phrase, "below 0.31 % (…)", or "unknown: …"."""
+        if self.why is not None or self.interval is None or self.slowdown is None:
+            return f"unknown: {self.why or 'not measured'}"
+        low, high = self.interval
+        found = f"between {low:.2%} and {high:.2%}" if low > 0 else f"below {max(high, 0.0):.2%}"
+        return (
+            f"{found} of decode time (median {self.slowdown:+.2%}, {self.confidence:.0%} interval {low:+.2%} to "
+            f"{high:+.2%}, {self.pairs} pairs on and off)"
+        )
+
+
 class TraceFacts(Record):
     """What the torch profile of one rank shows of its GPU, inside the steps that decode."""
 
@@ -134,6 +165,7 @@ class PhaseTable(Record):
     unknown: dict[str, str] = {}  # source -> why it tells nothing
     graphs: GraphTruth | None = None  # None: nobody looked
     traces: tuple[TraceFacts, ...] = ()
+    cost: ProbeCost | None = None  # None: no probe was carried
     agreements: tuple[Agreement, ...] = ()
 
     def find(

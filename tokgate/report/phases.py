@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokgate.records import RunEvidence
-from tokgate.records.phases import Phase, PhaseReading, PhaseTable
+from tokgate.records.phases import Phase, PhaseReading, PhaseSource, PhaseTable, ProbeCost
 from tokgate.stats.phases import together
 
 from .figures import NONE
 
 _WHOLE = (Phase.STEP, Phase.DECODE)
+_COSTS: dict[PhaseSource, str] = {"cycle": "nothing", "trace": "never timed"}
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,12 @@ class PhaseRow:
     cycle: str
     graph: str
     n: str
+    cost: str  # of measuring, of what it measures
 
 
 COLUMNS = (
     "launch", "workload", "source", "rank", "draft ms", "verify ms", "verify p50", "verify p95", "extend ms",
-    "rest ms", "cycle ms", "in a graph", "n",
+    "rest ms", "cycle ms", "in a graph", "n", "cost",
 )  # fmt: skip
 
 
@@ -59,7 +61,7 @@ def phase_rows(tables: Iterable[PhaseTable]) -> tuple[PhaseRow, ...]:
     return tuple(
         row
         for table in tables
-        if any(r.phase is Phase.VERIFY for r in table.readings)
+        if any(r.source != "cycle" for r in table.readings)
         for row in _of_table(table)
     )
 
@@ -72,6 +74,11 @@ def cells(row: PhaseRow) -> tuple[str, ...]:
 def unknown_of(tables: Iterable[PhaseTable]) -> tuple[tuple[str, str, str], ...]:
     """Return launch, source and why it tells nothing."""
     return tuple((t.launch, source, why) for t in tables for source, why in t.unknown.items())
+
+
+def costs_of(tables: Iterable[PhaseTable]) -> tuple[str, ...]:
+    """Return what the probe costs in each launch that carried one, with its interval, or why that is unknown."""
+    return tuple(f"probe on {t.launch} costs: {t.cost.words}" for t in tables if t.cost is not None)
 
 
 def disputed(tables: Iterable[PhaseTable]) -> tuple[tuple[str, str], ...]:
@@ -89,7 +96,7 @@ def _of_table(table: PhaseTable) -> list[PhaseRow]:
             if (r.workload, r.concurrency, r.source) == (workload, concurrency, source)
         ]
         first = next(iter(sorted(mine, key=_longest_verify)))
-        rows.append(_row(table.launch, mine, first))
+        rows.append(_row(table.launch, mine, first, _cost(source, table.cost)))
     return rows
 
 
@@ -97,7 +104,15 @@ def _longest_verify(reading: PhaseReading) -> tuple[bool, float]:
     return reading.phase is not Phase.VERIFY, -reading.mean_ms
 
 
-def _row(launch: str, readings: Sequence[PhaseReading], first: PhaseReading) -> PhaseRow:
+def _cost(source: PhaseSource, probe: ProbeCost | None) -> str:
+    """Return what measuring costs, in a cell; the readings themselves say it in full."""
+    if source == "probe" and probe is not None and probe.why is None and probe.interval is not None:
+        low, high = probe.interval
+        return f"{low:.2%} to {high:.2%}" if low > 0 else f"below {max(high, 0.0):.2%}"
+    return _COSTS.get(source, "unknown" if source == "probe" else NONE)
+
+
+def _row(launch: str, readings: Sequence[PhaseReading], first: PhaseReading, cost: str) -> PhaseRow:
     found = {phase: together(readings, phase, first) for phase in Phase}
     verify = found[Phase.VERIFY]
     cycle = next((r for p in _WHOLE if (r := found[p]) is not None), None)
@@ -117,6 +132,7 @@ def _row(launch: str, readings: Sequence[PhaseReading], first: PhaseReading) -> 
         cycle=_ms(cycle),
         graph=NONE if verify is None or verify.graph_share is None else f"{verify.graph_share:.0%}",
         n=str(first.n),
+        cost=cost,
     )
 
 
