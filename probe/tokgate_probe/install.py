@@ -42,7 +42,7 @@ def install(folder: str, place: Place) -> None:
             failed = "this SGLang has none of the names looked for"
     except Exception as error:  # noqa: BLE001 - told in the file
         failed = f"{type(error).__name__}: {error}"
-    header = {
+    header: dict[str, Any] = {
         "probe": 1,
         "pid": os.getpid(),
         "rank": place.ranks.get("tp"),
@@ -58,13 +58,20 @@ def install(folder: str, place: Place) -> None:
         "monotonic_ns": time.monotonic_ns(),
         "epoch_ns": time.time_ns(),
     }
-    recorder = Recorder(LineFile(Path(folder), os.getpid(), limit_bytes=limit), header)
-    recorder.start()
-    atexit.register(recorder.end)
+    recorder = Recorder(LineFile(Path(folder), os.getpid(), limit_bytes=limit))
+    recorder.start()  # before any hook: without its thread nobody would empty the queues
     if clock is not None:
         hooks = Hooks(clock, switch, recorder)
         for target in found.hooked:
-            HookRegistry.register(target.path, hooks.around(target.phase), HookType.AROUND)
+            try:
+                HookRegistry.register(target.path, hooks.around(target.phase), HookType.AROUND)
+            except Exception as error:  # noqa: BLE001 - told in the file; the others may do
+                header["hooked"].remove(f"{target.phase} {target.path}")
+                header["broken"][target.path] = f"{type(error).__name__}: {error}"
+        if found.hooked and not header["hooked"]:
+            header["failed"] = "none of the hooks could be put in"
+    recorder.begin(header)
+    atexit.register(recorder.end)
 
 
 def clock_for(device: str | None) -> Clock:

@@ -41,9 +41,10 @@ _Over = tuple[str, float, "int | None", "bool | None", int]  # a line
 class Recorder:
     """`add` and `lose` belong to the scheduler's thread, everything else to the recorder's own."""
 
-    def __init__(self, file: LineFile, header: dict[str, Any]) -> None:
+    def __init__(self, file: LineFile) -> None:
         self._file = file
-        self._header: list[str] = [json.dumps(header)]
+        self._begun = False
+        self._header: list[str] = []
         self._open: deque[_Open] = deque()  # the GPU may still be at these
         self._ready: deque[_Over] = deque()
         self._lost_hooking, self._lost_writing = 0, 0
@@ -55,7 +56,13 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="tokgate-probe", daemon=True)
 
     def start(self) -> None:
+        """Start the thread. Raises RuntimeError where the process may have no more of them."""
         self._thread.start()
+
+    def begin(self, header: dict[str, Any]) -> None:
+        """Have the first line written, and what follows it: nothing is before."""
+        self._header = [json.dumps(header)]
+        self._begun = True
 
     def add(self, phase: str, span: Span, requests: int | None, graph: bool | None) -> None:
         if len(self._open) + len(self._ready) >= QUEUE:
@@ -88,7 +95,10 @@ class Recorder:
 
     def _run(self) -> None:
         while not self._ended.wait(FLUSH_S):
-            self._flush()
+            if self._begun:
+                self._flush()
+        if not self._begun:
+            return
         self._flush()
         last = {"end": True, "written": self._written, "dropped": self._dropped}
         self._put([json.dumps(last)], last=True)

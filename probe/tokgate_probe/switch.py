@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 
 _OFF = b"0"
 
@@ -16,10 +18,8 @@ class Switch:
     def __init__(self, path: str | None) -> None:
         self._file: int | None = None
         if path:
-            try:
-                self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                self._file = None  # the header says that there is none
+            with contextlib.suppress(OSError):  # the header says that there is none
+                self._file = _opened(path)
 
     @property
     def there(self) -> bool:
@@ -32,3 +32,12 @@ class Switch:
             return os.pread(self._file, 1, 0) != _OFF
         except OSError:
             return True
+
+
+def _opened(path: str) -> int | None:
+    """Open a plain file. Anything else might keep whoever looks at it waiting: a pipe nobody writes to, a device."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    return None

@@ -117,6 +117,18 @@ def test_a_phase_that_no_hook_times_is_named_with_what_was_looked_for() -> None:
     assert "c.Worker._extend (no function), b.Worker.verify" in words
 
 
+def test_where_nothing_was_hooked_the_names_looked_for_are_told_all_the_same() -> None:
+    told = {
+        "hooked": [],
+        "broken": {},
+        "missing": ["b.Worker.verify"],
+        "failed": "this SGLang has none of the names",
+    }
+    words = read(content(END, header=told)).why or ""
+    assert words.startswith("the probe hooked nothing: this SGLang has none of the names")
+    assert words.endswith("it looked for b.Worker.verify")
+
+
 HOSTILE = [
     '["verify", NaN, 1, 1, 5]',
     '["verify", 1e999, 1, 1, 5]',

@@ -42,12 +42,21 @@ class ProbeHeader(Record):
         """Return why no call of `phase` can be in the file, with the names that were looked for; None: one can."""
         if any(h.split(" ", 1)[0] == phase.value for h in self.hooked):
             return None
-        if self.failed is not None:
-            return f"the probe hooked nothing: {self.failed}"
         tried = [f"{path} ({why})" for path, why in self.broken.items()]
+        if self.failed is not None:
+            broke = f"; what broke: {', '.join(tried[:12])}" if tried else ""
+            sought = f"; it looked for {', '.join(self.missing[:12])}" if self.missing and not tried else ""
+            return f"the probe hooked nothing: {self.failed}{broke}{sought}"
         looked = ", ".join([*tried, *self.missing][:12]) or "no name at all"
         version = f"SGLang {self.sglang}" if self.sglang else "this SGLang"
         return f"the probe found nothing to hook for {phase.value} in {version}; it looked for {looked}"
+
+    @property
+    def broken_words(self) -> str | None:
+        """What broke while it was being hooked; None: nothing did. A name that is not there is no break."""
+        if not self.broken:
+            return None
+        return f"not everything could be hooked: {', '.join(f'{p} ({why})' for p, why in list(self.broken.items())[:12])}"
 
 
 class ProbeFile(Record):
@@ -71,10 +80,12 @@ class ProbeFile(Record):
     @property
     def warnings(self) -> tuple[str, ...]:
         found = []
+        if self.header is not None and (broken := self.header.broken_words) is not None:
+            found.append(f"{self.name}: {broken}")
         if self.dropped:
             found.append(
                 f"{self.name}: the probe lost {self.dropped} records ({self.dropped_why or 'no reason told'})"
             )
         if self.calls and not self.ended:
-            found.append(f"{self.name}: no end: the process was killed, or the file was cut")
+            found.append(f"{self.name}: no end: the process was killed, its disk was full, or the file was cut")
         return tuple(found)
