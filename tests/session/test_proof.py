@@ -17,6 +17,7 @@ from tokgate.records.nccl import NcclProof
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import HostSpec
 from tokgate.session import proof as subject
+from tokgate.session import traces as traces_of_it
 from tokgate.session.proof import DEBUG, Profiled, ProofRun
 from tokgate.session.run_folder import RunFolder
 
@@ -178,7 +179,7 @@ def test_files_of_another_kind_are_not_taken_for_traces(
 def test_a_large_trace_is_read_and_left_behind(
     host: Host, tmp_path: Path, times: Iterator[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "KEPT_BYTES", 10)
+    monkeypatch.setattr(traces_of_it, "KEPT_BYTES", 10)
     found = run(host, tmp_path / "run", times).profile(Served(ScriptedControl(traces()), tmp_path / "there"))
     assert [p.file for p in found.profiles] == list(traces())
     assert not (tmp_path / "run" / "launches").exists()
