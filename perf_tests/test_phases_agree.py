@@ -10,5 +10,5 @@ from tokgate.records import LaunchEvidence
 pytestmark = [pytest.mark.eagle3, pytest.mark.verify]
 
 
-def test_phases_agree(phase_evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.phases_agree(phase_evidence, workload)
+def test_phases_agree(carrying_evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
+    promises.phases_agree(carrying_evidence, workload)

@@ -62,9 +62,13 @@ def brought(path: Path, name: str) -> bytes:
 def test_on_this_machine_the_checkouts_own_probe_is_used(tmp_path: Path) -> None:
     equipment = made(tmp_path).equip(there(tmp_path))
     assert equipment.python_path == (str(ROOT / "probe"),)
-    assert [v.name for v in equipment.variables] == ["TOKGATE_PROBE_OUT"]
+    variables = {v.name: v.value for v in equipment.variables}
+    assert list(variables) == ["TOKGATE_PROBE_OUT", "TOKGATE_PROBE_SWITCH"]
     assert all(v.reason for v in equipment.variables)
-    assert Path(equipment.variables[0].value).is_dir()
+    assert Path(variables["TOKGATE_PROBE_OUT"]).is_dir()
+    assert Path(variables["TOKGATE_PROBE_SWITCH"]).read_bytes() == b"1"
+    # The probe's own files are all that comes home of its folder.
+    assert not list(Path(variables["TOKGATE_PROBE_OUT"]).iterdir())
 
 
 def test_on_another_machine_it_travels_into_the_launchs_folder(tmp_path: Path) -> None:
@@ -111,6 +115,15 @@ def test_a_file_beyond_the_bound_stays_and_is_named(tmp_path: Path, monkeypatch:
     assert "101 bytes" in json.loads(brought(tmp_path, "left.json"))["files"]["phases-7.jsonl"]
     with pytest.raises(FileNotFoundError):
         brought(tmp_path, "phases-7.jsonl")
+
+
+def test_a_switch_that_could_not_be_turned_is_told(tmp_path: Path) -> None:
+    carried = made(tmp_path)
+    switch = Path({v.name: v.value for v in carried.equip(there(tmp_path)).variables}["TOKGATE_PROBE_SWITCH"])
+    switch.unlink()
+    carried.turn_off()
+    carried.collect()
+    assert "No such file" in json.loads(brought(tmp_path, "left.json"))["switch"]
 
 
 def test_a_launch_that_was_never_equipped_brings_nothing(tmp_path: Path) -> None:

@@ -163,6 +163,31 @@ def test_a_probe_that_tells_nothing_says_why(tmp_path: Path, content: bytes | No
     assert not table.find(Phase.VERIFY, "probe")
 
 
+BROKEN = {"sglang.a.B.draft": "ImportError: cannot import name 'X'"}
+
+
+def test_what_broke_while_hooking_is_told_where_nothing_was_hooked(tmp_path: Path) -> None:
+    written = folder(tmp_path)
+    kept(written, "probe/left.json", b"{}")
+    kept(written, "probe/phases-7.jsonl", file(hooked=[], broken=BROKEN, failed="ValueError: no clock"))
+    why = read(written).unknown["probe"]
+    assert "the probe hooked nothing: ValueError: no clock" in why
+    assert "sglang.a.B.draft (ImportError: cannot import name 'X')" in why
+
+
+def test_what_broke_while_hooking_is_told_beside_what_was_hooked(tmp_path: Path) -> None:
+    written = folder(tmp_path)
+    kept(written, "probe/left.json", b"{}")
+    hooked = ["verify sglang.a.B.verify", "draft_extend sglang.a.B.extend", "step sglang.a.B.step"]
+    lines = [line for line in cycles(START + 10 * MS, 40) if '"draft"' not in line]
+    kept(written, "probe/phases-7.jsonl", file(*lines, hooked=hooked, broken=BROKEN))
+    table = read(written)
+    assert "found nothing to hook for draft in SGLang 0.5.23" in table.unknown["probe"]
+    assert "ImportError: cannot import name 'X'" in table.unknown["probe"]
+    (verify,) = table.find(Phase.VERIFY, "probe")
+    assert any("ImportError: cannot import name 'X'" in w for w in verify.warnings)
+
+
 def test_a_version_without_plugins_is_named(tmp_path: Path) -> None:
     written = folder(tmp_path, version="0.5.9")
     kept(written, "probe/left.json", b"{}")

@@ -8,6 +8,7 @@ PROBE = "probe"  # folder of the checkout, of the launch on another machine, and
 TIMER = "SGLANG_ENABLE_METRICS_DEVICE_TIMER"
 CLOCK = "clock.json"
 LEFT = "left.json"
+TRACE = "trace.json"  # beside the folder of the traces
 
 
 class HostClock(Record):
@@ -22,6 +23,16 @@ class Left(Record):
 
     files: dict[str, str] = {}
     why: str | None = None
+    switch: str | None = None  # why the probe's switch could not be turned
+
+
+class TraceTaken(Record):
+    """Under which load torch's profiler watched, and what is not in the run folder."""
+
+    workload: str | None = None
+    concurrency: int = 1
+    files: dict[str, str] = {}  # trace -> why it stayed behind
+    why: str | None = None  # why there is no trace, or not every rank's
 
 
 def scrape_name(workload: str, when: str) -> str:

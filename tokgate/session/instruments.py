@@ -18,15 +18,18 @@ from tokgate.rig.models import Rig
 from tokgate.server.command_line import Equipment, Extra
 
 from .instrument_files import CLOCK, LEFT, PROBE, TIMER, HostClock, Left, scrape_name
+from .probe_switch import ProbeSwitch
 from .run_folder import RunFolder
 
 OUT = "probe-out"
+SWITCH = "probe-switch"
 MOST_FILES = 256  # one a scheduler
 MOST_BYTES = 32 << 20  # of one file; the probe itself stops at 64 MiB
 QUIET_S = 3.0  # for the last passes to be counted
 POLL_S = 0.2
 LIMIT_S = 60.0
 _WHY_OUT = "the probe in each scheduler writes its calls there; without it the probe does nothing"
+_WHY_SWITCH = "the gate switches the probe off and on while the server runs, and so measures what it costs"
 _WHY_TIMER = "SGLang then counts the GPU's seconds by phase in /metrics"
 
 
@@ -40,6 +43,7 @@ class Instruments:
     rig: Rig
     root: Path  # the checkout that has the probe
     there: str | None = field(default=None, init=False)
+    switch: ProbeSwitch | None = field(default=None, init=False)
 
     def equip(self, there: str) -> Equipment:
         """Lay the probe and the folder for its files out on the host. BenchFault: it cannot be laid out."""
@@ -52,11 +56,21 @@ class Instruments:
                 found=made.stderr.strip() or "no end",
                 do="make host.work_dir writable",
             )
-        variables = [Extra("TOKGATE_PROBE_OUT", out, _WHY_OUT)]
+        self.switch = ProbeSwitch(self.host, f"{there}/{SWITCH}")
+        self.switch.lay()
+        variables = [
+            Extra("TOKGATE_PROBE_OUT", out, _WHY_OUT),
+            Extra("TOKGATE_PROBE_SWITCH", self.switch.path, _WHY_SWITCH),
+        ]
         if self.rig.gpus.count > 0:
             # On a CPU the timer takes the scheduler down: it asks for events of a GPU.
             variables.append(Extra(TIMER, "1", _WHY_TIMER))
         return Equipment(python_path=(self._probe(there),), variables=tuple(variables))
+
+    def turn_off(self) -> None:
+        """Let the probe rest: what it does would stand in a trace."""
+        if self.switch is not None:
+            self.switch.turn(False)
 
     def collect(self) -> None:
         """Bring the probe's files home, as many and as much as is bounded. Never raises BenchFault."""
@@ -67,6 +81,8 @@ class Instruments:
             left = self._fetch(f"{self.there}/{OUT}")
         except BenchFault as fault:
             left = Left(why=f"the probe's files could not be read: {fault.found}")
+        if self.switch is not None:
+            left = left.model_copy(update={"switch": self.switch.why})
         self.folder.write_record(self._name(LEFT), left)
 
     def _probe(self, there: str) -> str:

@@ -14,6 +14,7 @@ from tokgate.hosts.lease import Lease
 from tokgate.hosts.telemetry import watch
 from tokgate.records import Launch, LaunchEvidence, Liveness
 from tokgate.records.redactor import Redactor
+from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.models import Rig
 from tokgate.rig.ranks import rank_count
 from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
@@ -25,6 +26,7 @@ from .measure import Measurement, Rounds
 from .plan import rig_for
 from .proof import DEBUG, Profiled, ProofRun
 from .run_folder import RunFolder
+from .trace_run import TraceRun
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ class LaunchRun:
                 self._profile(server)
             else:
                 self._measure(server, rounds)
+            if self._instruments is not None:
+                self._instruments.turn_off()
+                self._tell(self._traces().take(server, self._evidence.liveness))
             self._bench.lease.check()
         except BenchFault as fault:
             self._note(faults=(*self._evidence.faults, str(fault)))
@@ -162,6 +167,10 @@ class LaunchRun:
             liveness = Liveness(alive=gone is None, answered=False, why=gone or fault.found)
         self._note(liveness=liveness)
 
+    def _traces(self) -> TraceRun:
+        bench = self._bench
+        return TraceRun(bench.host, bench.folder, self._launch, self._rig, bench.root)
+
     def _proof(self) -> ProofRun:
         bench = self._bench
         return ProofRun(
@@ -183,6 +192,8 @@ class LaunchRun:
             root=bench.root,
             say=bench.say,
             scrapes=self._scrapes(server),
+            switch=self._instruments.switch if self._instruments is not None else None,
+            pairs=cost_pairs(bench.rig) if self._instruments is not None else 0,
         )
         watching = watch(
             bench.host,

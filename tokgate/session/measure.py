@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from tokgate.client.control import Control
 from tokgate.client.interpret import interpret
-from tokgate.client.prompts import payload, prompt
-from tokgate.client.stream import RESPONSE_LIMIT, RawResponse, Request, Target, run_batch
+from tokgate.client.stream import RawResponse, Target, run_batch
 from tokgate.errors import BenchFault
 from tokgate.records import ClientLoad, Generation, Launch, Liveness
 from tokgate.rig.models import Rig, WorkloadSpec
 
-from .plan import LOSSLESS, Batch, batches_of, workloads_of
+from .cost_plan import paired_batches
+from .plan import Batch, batches_of, workloads_of
+from .requests import request_of, response_limit
 from .run_folder import RunFolder
 
 NEWS_S = 1.0
-
-
-def _response_limit(tokens: int) -> int:
-    """Bytes a response may have: /generate repeats everything said so far in every event, about 10 bytes a token.
-
-    A server started with --incremental-streaming-output needs none of this.
-    """
-    return max(RESPONSE_LIMIT, 10 * tokens * tokens + 2048 * tokens)
 
 
 class MeasuredServer(Protocol):
@@ -53,6 +45,12 @@ class Scrapes(Protocol):
     def after(self, workload: str) -> None: ...
 
 
+class Switch(Protocol):
+    """Something that is on or off while a start is taken, and says whether it is now as asked."""
+
+    def turn(self, on: bool) -> bool: ...
+
+
 def plain_rounds(take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None:
     for _ in range(warmup_rounds + rounds):
         take()
@@ -75,8 +73,13 @@ class Measurement:
         root: Path,
         say: Callable[[str], None],
         scrapes: Scrapes | None = None,
+        switch: Switch | None = None,
+        pairs: int = 0,
     ) -> None:
+        """`pairs`: of starts with `switch` on and off, in the first workload."""
         self._scrapes = scrapes
+        self._switch = switch
+        self._pairs = pairs if switch is not None else 0
         self._rig = rig
         self._launch = launch
         self._server = server
@@ -92,7 +95,11 @@ class Measurement:
     def take_all(self, rounds: Rounds) -> None:
         """Take every workload; `rounds` drives the first one, so that a clock may watch it."""
         for number, workload in enumerate(workloads_of(self._rig, self._launch)):
-            self._take_workload(workload, rounds if number == 0 else plain_rounds)
+            paired = number == 0 and self._pairs > 0
+            batches = paired_batches(workload, self._pairs) if paired else batches_of(workload)
+            self._take_workload(workload, batches, rounds if number == 0 else plain_rounds)
+            if paired and self._switch is not None:
+                self._switch.turn(True)
             self._say(f"{self._launch.id}  {workload.name}: {self._told(workload)}")
             if self.faults:
                 return
@@ -123,8 +130,8 @@ class Measurement:
             time.sleep(0.02)
         return gone
 
-    def _take_workload(self, workload: WorkloadSpec, rounds: Rounds) -> None:
-        waiting = iter(batches_of(workload))
+    def _take_workload(self, workload: WorkloadSpec, batches: Sequence[Batch], rounds: Rounds) -> None:
+        waiting = iter(batches)
 
         def take() -> None:
             batch = next(waiting, None)
@@ -132,7 +139,7 @@ class Measurement:
             if batch is not None and not self.faults:
                 self._take_batch(workload, batch)
 
-        rounds(take, rounds=workload.repeats, warmup_rounds=workload.warmup)
+        rounds(take, rounds=len(batches) - workload.warmup, warmup_rounds=workload.warmup)
         # A clock that is switched off (xdist, --benchmark-disable) calls once: the rest is ours to take.
         for batch in waiting:
             if self.faults:
@@ -142,12 +149,20 @@ class Measurement:
             self._scrapes.after(workload.name)
 
     def _take_batch(self, workload: WorkloadSpec, batch: Batch) -> None:
-        if self._scrapes is not None and batch.number == workload.warmup:
+        if self._scrapes is not None and batch.number == workload.warmup and batch.workload == workload.name:
             self._scrapes.before(workload.name)
+        if batch.switch is not None and self._switch is not None:
+            turned = self._switch.turn(batch.switch)
+            if not turned and not batch.switch:
+                return  # what was to run without the probe is left out; what runs with it tells whether it did
         try:
-            if workload.cache == "flush":
+            # The twin of a start asks the same prompts, whatever the workload says of repeating itself.
+            if workload.cache == "flush" or batch.switch is not None:
                 self._server.control.flush_cache()
-            requests = tuple(self._request(workload, index) for index in batch.indexes)
+            requests = tuple(
+                request_of(self._rig, self._launch, workload, index, root=self._root)
+                for index in batch.indexes
+            )
         except BenchFault as fault:
             self.faults.append(f"before {workload.name} batch {batch.number}: {fault.found}")
             return
@@ -155,49 +170,29 @@ class Measurement:
             self._server.target,
             requests,
             timeout_s=workload.timeout_s,
-            response_limit=_response_limit(workload.output_tokens),
+            response_limit=response_limit(workload.output_tokens),
             should_stop=self._server.why_gone,
         )
         generations = tuple(
-            self._keep(raw, workload, batch, index, slot)
+            self._keep(raw, batch, index, slot)
             for slot, (index, raw) in enumerate(zip(batch.indexes, outcome.responses, strict=True))
         )
         self.generations.extend(generations)
         self._folder.append_generations(self._launch.id, generations)
-        if not batch.warmup:
+        if not batch.warmup and batch.workload == workload.name:
             self._account(workload.name, outcome.load)
         failed = [g for g in generations if not g.good]
         if failed:
             self._after_failure(failed)
 
-    def _request(self, workload: WorkloadSpec, index: int) -> Request:
-        value = prompt(self._rig.prompt_sets[workload.prompts], index, root=self._root)
-        request_id = f"{self._launch.id}-{workload.name}-{index}-{uuid.uuid4().hex[:8]}"
-        near_tie = self._rig.lossless is not None and self._rig.lossless.mode == "near-tie"
-        ask_logprobs = near_tie and workload.name == LOSSLESS and self._launch.role == "control"
-        return Request(
-            request_id=request_id,
-            endpoint=workload.endpoint,
-            payload=payload(
-                workload.endpoint,
-                value,
-                output_tokens=workload.output_tokens,
-                request_id=request_id,
-                top_logprobs=2 if ask_logprobs else 0,
-            ),
-            asked_tokens=workload.output_tokens,
-        )
-
-    def _keep(
-        self, raw: RawResponse, workload: WorkloadSpec, batch: Batch, index: int, slot: int
-    ) -> Generation:
+    def _keep(self, raw: RawResponse, batch: Batch, index: int, slot: int) -> Generation:
         name = f"launches/{self._launch.id}/bodies/{self._bodies:04d}.sse"
         self._bodies += 1
         self._folder.write_body(name, b"".join(piece for _, piece in raw.pieces))
         return interpret(
             raw,
             launch=self._launch.id,
-            workload=workload.name,
+            workload=batch.workload,
             index=index,
             slot=slot,
             batch=batch.number,

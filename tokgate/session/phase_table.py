@@ -12,13 +12,22 @@ from tokgate.parsers.graph_truth import captured, graph_by_log
 from tokgate.parsers.prometheus import read_metrics
 from tokgate.parsers.startup import read_startup
 from tokgate.records import LaunchEvidence
-from tokgate.records.phases import GraphReading, GraphTruth, PhaseReading, PhaseTable
+from tokgate.records.phases import (
+    GraphReading,
+    GraphTruth,
+    PhaseReading,
+    PhaseTable,
+    ProbeCost,
+    TraceFacts,
+)
+from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
 from tokgate.server.running import LOG_NAME
 from tokgate.stats.agreement import agreements
 from tokgate.stats.phases import cycle_reading, rest_by_cycle
 
 from .instrument_files import PROBE, TIMER, scrape_name
 from .probe_table import read_probe
+from .trace_table import read_traces
 
 LOG_CHARACTERS = 32 << 20
 
@@ -38,14 +47,22 @@ def phases_of(folder: Path, evidence: LaunchEvidence) -> PhaseTable:
         found.readings += told.readings
         found.graphs += told.graphs
         found.unknown |= {"probe": told.why} if told.why is not None else {}
+        found.cost = told.cost
         _take_timer(folder, evidence, load, found)
+        traced = read_traces(folder, evidence.launch.id)
+        found.readings += traced.readings
+        found.graphs += traced.graphs
+        found.traces += traced.facts
+        found.unknown |= {"trace": traced.why} if traced.why is not None else {}
         found.readings += rest_by_cycle(found.readings)
     return PhaseTable(
         launch=evidence.launch.id,
         readings=tuple(found.readings),
         unknown=found.unknown,
         graphs=_graphs(folder / LOG_NAME, evidence, load, found.graphs),
+        traces=tuple(found.traces),
         agreements=agreements(found.readings),
+        cost=found.cost,
     )
 
 
@@ -54,11 +71,20 @@ class _Gathered:
     readings: list[PhaseReading] = field(default_factory=list)
     graphs: list[GraphReading] = field(default_factory=list)
     unknown: dict[str, str] = field(default_factory=dict)
+    traces: list[TraceFacts] = field(default_factory=list)
+    cost: ProbeCost | None = None
 
 
 def _concurrency(evidence: LaunchEvidence) -> dict[str, int]:
-    """Return how many generations of each workload ran together, workloads in the order of measurement."""
-    sizes = Counter((g.workload, g.batch) for g in evidence.generations if not g.warmup)
+    """Return how many generations of each workload ran together, workloads in the order of measurement.
+
+    Starts that were taken to learn what the probe costs are no workload.
+    """
+    sizes = Counter(
+        (g.workload, g.batch)
+        for g in evidence.generations
+        if not g.warmup and g.workload not in (PROBE_OFF, PROBE_ON)
+    )
     found: dict[str, int] = {}
     for (workload, _), size in sizes.items():
         found[workload] = max(size, found.get(workload, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -12,12 +12,14 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from tokgate.parsers.probe_file import read_probe_file
-from tokgate.parsers.probe_records import ProbeFile
+from tokgate.parsers.probe_records import Call, ProbeFile
 from tokgate.records import LaunchEvidence, Unread
-from tokgate.records.phases import GraphReading, Phase, PhaseReading
+from tokgate.records.phases import GraphReading, Phase, PhaseReading, ProbeCost
 from tokgate.records.telemetry import Window
-from tokgate.stats.phases import probe_readings, starts_of
+from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
+from tokgate.stats.phases import PHASES, probe_readings, starts_of
 
+from .cost_table import cost_of
 from .instrument_files import CLOCK, LEFT, HostClock, Left
 
 FIRST_WITH_PLUGINS = (0, 5, 11)
@@ -31,6 +33,7 @@ class ProbeTold(NamedTuple):
     readings: tuple[PhaseReading, ...]
     graphs: tuple[GraphReading, ...]  # of the first rank: every rank runs the same steps
     why: str | None  # why there is nothing, or less than all
+    cost: ProbeCost | None = None
 
 
 def read_probe(folder: Path, evidence: LaunchEvidence, load: dict[str, int]) -> ProbeTold:
@@ -42,7 +45,7 @@ def read_probe(folder: Path, evidence: LaunchEvidence, load: dict[str, int]) -> 
     left = _read(folder / LEFT, Left)
     clock = _read(folder / CLOCK, HostClock) or HostClock()
     whys = [
-        *_whys(files),
+        *_whys(files, _looked_for(evidence)),
         *(f"{name} was left behind: {why}" for name, why in (left or Left()).files.items()),
         *_silent(files, evidence),
     ]
@@ -58,9 +61,48 @@ def read_probe(folder: Path, evidence: LaunchEvidence, load: dict[str, int]) -> 
                 graphs.append(_by_probe(found, together))
     if ranked and not readings:
         whys.append("no call of it began within a judged start")
+        whys += [words for _, file in ranked[:1] for words in file.warnings]  # the others have the same
     if not files and not whys:
         whys.append(_why_no_file(evidence, left))
-    return ProbeTold(tuple(readings), tuple(graphs), "; ".join(dict.fromkeys(whys)) or None)
+    why = "; ".join(dict.fromkeys(whys)) or None
+    cost = _cost(
+        [f for _, f in ranked], evidence, clock, load, _why_no_cost(why if not ranked else None, left)
+    )
+    return ProbeTold(_with_cost(readings, cost), tuple(graphs), why, cost)
+
+
+def _cost(
+    files: Sequence[ProbeFile],
+    evidence: LaunchEvidence,
+    clock: HostClock,
+    load: dict[str, int],
+    why: str | None,
+) -> ProbeCost | None:
+    if not load:
+        return None
+    workload, together = next(iter(load.items()))
+    judged = [w for w in evidence.windows if not w.warmup]
+    on = [w for w in judged if w.workload in (workload, PROBE_ON)]
+    off = [w for w in judged if w.workload == PROBE_OFF]
+    counted = [sum(len(_within(f, w, clock)) for f in files for w in windows) for windows in (on, off)]
+    return cost_of(evidence, workload, together, calls_on=counted[0], calls_off=counted[1], why=why)
+
+
+def _why_no_cost(why: str | None, left: Left | None) -> str | None:
+    if left is not None and left.switch is not None:
+        return f"the probe's switch could not be turned: {left.switch}"
+    return why
+
+
+def _with_cost(readings: Iterable[PhaseReading], cost: ProbeCost | None) -> tuple[PhaseReading, ...]:
+    if cost is None:
+        return tuple(readings)
+    return tuple(r.model_copy(update={"cost": cost.words}) for r in readings)
+
+
+def _within(file: ProbeFile, window: Window, clock: HostClock) -> list[Call]:
+    begin, end = window.start_ns + clock.offset_ns, window.end_ns + clock.offset_ns
+    return [c for c in file.calls if begin <= c.began_ns <= end]
 
 
 def _ranked(files: list[ProbeFile], evidence: LaunchEvidence) -> list[tuple[int | None, ProbeFile]]:
@@ -113,12 +155,7 @@ def _silent(files: Iterable[ProbeFile], evidence: LaunchEvidence) -> Iterator[st
 def _of_workload(
     file: ProbeFile, windows: list[Window], clock: HostClock, rank: int | None, load: tuple[str, int]
 ) -> tuple[PhaseReading, ...]:
-    by_start = {
-        w.batch: [
-            c for c in file.calls if w.start_ns + clock.offset_ns <= c.began_ns <= w.end_ns + clock.offset_ns
-        ]
-        for w in windows
-    }
+    by_start = {w.batch: _within(file, w, clock) for w in windows}
     found = probe_readings(
         [c for calls in by_start.values() for c in calls],
         clock=file.clock,
@@ -142,12 +179,18 @@ def _by_probe(found: Iterable[PhaseReading], concurrency: int) -> GraphReading:
     return GraphReading(source="probe", share=mine.graph_share, n=mine.n, concurrency=concurrency)
 
 
-def _whys(files: Iterable[ProbeFile]) -> Iterator[str]:
+def _whys(files: Iterable[ProbeFile], looked_for: Iterable[Phase]) -> Iterator[str]:
     for file in files:
         if file.why is not None:
             yield file.why
-        elif file.header is not None and (why := file.header.why_not(Phase.VERIFY)) is not None:
-            yield why
+        elif file.header is not None:
+            yield from (w for p in looked_for if (w := file.header.why_not(p)) is not None)
+
+
+def _looked_for(evidence: LaunchEvidence) -> tuple[Phase, ...]:
+    """Return the phases that the probe is carried for: a server without speculation has none but its decode step."""
+    info = evidence.server.server_info if evidence.server is not None else {}
+    return PHASES if info.get("speculative_algorithm") else (Phase.DECODE,)
 
 
 def _why_no_file(evidence: LaunchEvidence, left: Left | None) -> str:

@@ -8,6 +8,7 @@ launches/<id>/telemetry.jsonl        one TelemetryRow a line, from the first gen
 launches/<id>/bodies/NNNN.sse        raw responses
 launches/<id>/server.log server_info.json metrics-before.prom metrics-after.prom
 launches/<id>/probe/  metrics-<workload>-before.prom, -after.prom     of a launch with instruments
+launches/<id>/trace.json  profile/   the same launch's traces, and under which load they were taken
 """
 
 from __future__ import annotations

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tokgate.records.metric_names import METRIC_NAMES, SPECULATION_METRIC_NAMES
+from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
 from tokgate.rig.models import Rig
 from tokgate.rig.nearest import known_names
 from tokgate.rig.problems import Problem
 from tokgate.rig.spelling import KeyPath, spell
 
-_RESERVED = "lossless"  # the untimed workload that compares outputs
+_RESERVED = {
+    "lossless": "[lossless] runs under this one",
+    PROBE_OFF: "starts without the probe run under this one",
+    PROBE_ON: "starts that are compared with those without the probe run under this one",
+}
 
 
 def broken_names(rig: Rig) -> Iterator[Problem]:
@@ -19,10 +24,8 @@ def broken_names(rig: Rig) -> Iterator[Problem]:
     yield from _repeated("arms", arms)
     yield from _repeated("workloads", workloads)
     for i, workload in enumerate(rig.workloads):
-        if workload.name == _RESERVED:
-            yield Problem(
-                ("workloads", i, "name"), spell(workload.name), "another name: [lossless] runs under this one"
-            )
+        if (taken := _RESERVED.get(workload.name)) is not None:
+            yield Problem(("workloads", i, "name"), spell(workload.name), f"another name: {taken}")
         yield from _missing(
             ("workloads", i, "prompts"), workload.prompts, "a prompt set", list(rig.prompt_sets)
         )
