@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.promises import Promises
+from fixtures.promises import Promises, Twins
 from tokgate.records import LaunchEvidence
 
 pytestmark = pytest.mark.eagle3
 
 
-def test_acceptance_length(arm_evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.acceptance_length(arm_evidence, workload)
+def test_acceptance_length(
+    arm_evidence: LaunchEvidence, twins: Twins, workload: str, promises: Promises
+) -> None:
+    promises.acceptance_length(arm_evidence, workload, twins)

@@ -32,6 +32,10 @@ class BreakEven(Record):
         """Return the longest cycle, in ms, that still wins by `margin` (0.05: by 5 %)."""
         return self.limit_ms / (1 + margin)
 
+    def accept_budget(self, margin: float = 0.0) -> float | None:
+        """Return the shortest accept length that wins by `margin` with the cycle as it is; None: no length would."""
+        return None if self.least_accept_length is None else self.least_accept_length * (1 + margin)
+
     def phase_budget(self, phase_ms: float, margin: float = 0.0) -> float | None:
         """Return how long a phase may take, in ms, if the rest of the cycle stays as it is; None: there is no room.
 
@@ -68,16 +72,20 @@ class BreakEven(Record):
 
 
 def break_even(*, accept_length: float, tokens: int, decode_ms: float, cycle_ms: float) -> BreakEven:
-    """Compare a cycle with the plain decode steps of the tokens it yields.
-
-    `tokens` is the length of a generation. Decode rates count tokens - 1 (the first is
-    prefill's) and accept length counts all of them, so a cycle decodes
-    accept_length x (tokens - 1) / tokens: at 32 tokens the two differ by 3 %.
-    """
+    """Compare a cycle with the plain decode steps of the tokens it yields; `tokens` is the length of a generation."""
     return BreakEven(
         accept_length=accept_length,
         decode_ms=decode_ms,
         cycle_ms=cycle_ms,
-        limit_ms=accept_length * (tokens - 1) / tokens * decode_ms,
+        limit_ms=decoded_a_cycle(accept_length, tokens) * decode_ms,
         least_accept_length=cycle_ms / decode_ms * tokens / (tokens - 1) if tokens > 1 else None,
     )
+
+
+def decoded_a_cycle(accept_length: float, tokens: int) -> float:
+    """Return how many plain decode steps a cycle replaces.
+
+    Decode rates count tokens - 1 (the first is prefill's) and accept length counts all of them, so a cycle decodes
+    accept_length x (tokens - 1) / tokens: at 32 tokens the two differ by 3 %.
+    """
+    return accept_length * (tokens - 1) / tokens

@@ -1,14 +1,33 @@
-"""A value against the fixed limits of the rig, judged by its interval."""
+"""A value against the limits of the rig, judged by its interval."""
 
 from __future__ import annotations
 
-from tokgate.records import Outcome, Reference, Summary, Verdict
+from collections.abc import Callable, Sequence
+
+from tokgate.records import LaunchEvidence, Outcome, Reference, Summary, Verdict
 from tokgate.rig.models import Budget, Rig
 from tokgate.stats.summary import needed_for_interval, summarise
 
 from .establish import Established, invalid
 from .metrics import METRICS, Metric
 from .shortfall import Shortfall
+
+# From a margin to break-even and the measured value to the verdict on it.
+Derive = Callable[[float, Verdict], Verdict]
+
+
+def budgets_on(rig: Rig, launch: LaunchEvidence, workload: str, metrics: Sequence[str]) -> tuple[Budget, ...]:
+    """Return what the rig's budgets say of these metrics for this launch's arm under this workload."""
+    return tuple(
+        b
+        for b in rig.budgets
+        if b.metric in metrics and b.arm in ("*", launch.launch.arm) and b.workload in ("*", workload)
+    )
+
+
+def asks_for_twins(rig: Rig, launch: LaunchEvidence, workload: str, *metrics: str) -> bool:
+    """Say whether one of those budgets is derived from break-even: without the control arm it cannot be judged."""
+    return any(b.break_even_margin is not None for b in budgets_on(rig, launch, workload, metrics))
 
 
 def subject(established: Established) -> str:
@@ -25,9 +44,11 @@ def judge_metric(
     check: str,
     evidence: tuple[str, ...] = (),
     warnings: tuple[str, ...] = (),
+    derive: Derive | None = None,
 ) -> tuple[Verdict, ...]:
     """Return one verdict per limit that the rig sets for this metric, arm and workload.
 
+    `derive` judges limits that are a margin to break-even; None where the metric has none. Of fixed limits:
     regressed: the whole interval of the median lies beyond the limit. pass: it lies wholly
     within. inconclusive: it straddles the limit, or there are too few values to have one.
     Without any limit the measured value itself is the verdict, a pass that names no reference.
@@ -68,20 +89,22 @@ def judge_metric(
         warnings=(*series.warnings, *summary.warnings, *warnings),
         raw=established.raw,
     )
-    limits = [
-        limit
-        for budget in rig.budgets
-        if budget.metric == metric_name
-        and budget.arm in ("*", launch.arm)
-        and budget.workload in ("*", established.workload)
-        for limit in _limits(budget)
-    ]
-    if not limits:
+    budgets = budgets_on(rig, established.launch, established.workload, (metric_name,))
+    if not budgets:
         return (measured,)
-    return tuple(
-        _against(kind, limit, measured=measured, summary=summary, metric=metric, on=subject(established))
-        for kind, limit in limits
-    )
+    on = subject(established)
+    fixed = [
+        _against(kind, limit, measured=measured, summary=summary, metric=metric, on=on)
+        for budget in budgets
+        for kind, limit in _limits(budget)
+    ]
+    margins = [b.break_even_margin for b in budgets if b.break_even_margin is not None]
+    if margins and derive is None:
+        what = f"{metric_name} has no break-even: its limit cannot be derived"
+        shortfall = Shortfall(what=what, do="give it at_least or at_most in the rig")
+        found = invalid(check, [shortfall], launch=established.launch, workload=established.workload)
+        return (*fixed, found)
+    return (*fixed, *(derive(margin, measured) for margin in margins if derive is not None))
 
 
 def _limits(budget: Budget) -> tuple[tuple[str, float], ...]:

@@ -9,7 +9,9 @@ from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase, PhaseReading, PhaseTable
 from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
+from tokgate.stats.ranks import ALONE, slow_rank
 
+from .budgets import budgets_on
 from .establish import Established, establish_workload, invalid
 from .shortfall import Shortfall
 
@@ -38,10 +40,7 @@ def probe_of(launch: LaunchEvidence, phase: Phase, workload: str) -> tuple[Phase
 
 def limited(rig: Rig, launch: LaunchEvidence, workload: str, metrics: Sequence[str]) -> bool:
     """Say whether the rig sets a limit on one of these for this arm and workload."""
-    return any(
-        b.metric in metrics and b.arm in ("*", launch.launch.arm) and b.workload in ("*", workload)
-        for b in rig.budgets
-    )
+    return bool(budgets_on(rig, launch, workload, metrics))
 
 
 def not_told(rig: Rig, established: Established, metrics: Sequence[str], *, check: str, why: str) -> Verdict:
@@ -65,10 +64,18 @@ def why_no_verify(launch: LaunchEvidence) -> str:
 
 
 def doubts(launch: LaunchEvidence, workload: str) -> tuple[str, ...]:
-    """Return what the sources do not agree on, under this workload."""
+    """Return what the sources do not agree on, under this workload, and what the probe could not tell of."""
     if launch.phases is None:
         return ()
-    return tuple(a.words for a in launch.phases.agreements if a.workload == workload and not a.agrees)
+    apart = (a.words for a in launch.phases.agreements if a.workload == workload and not a.agrees)
+    silent = launch.phases.unknown.get("probe") if probe_of(launch, Phase.VERIFY, workload) else None
+    return (*apart, *([f"the probe does not tell all: {silent}"] if silent else []))
+
+
+def named_rank(launch: LaunchEvidence, workload: str) -> tuple[str, ...]:
+    """Return which rank the others wait for, where the probe shows one."""
+    found = slow_rank([r for phase in ALONE for r in probe_of(launch, phase, workload)])
+    return (found.words,) if found is not None else ()
 
 
 def _others(table: PhaseTable | None, workload: str) -> Iterable[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verdicts.evidence import controls, eagle3, make_rig
+from tests.verdicts.evidence import controls, eagle3, make_launch, make_rig, series
 from tokgate.records import Outcome
 from tokgate.verdicts.checks.cycle_time import cycle_time
 
@@ -28,3 +28,12 @@ def test_the_control_has_no_cycle() -> None:
 
     assert verdict.outcome is Outcome.INVALID
     assert "does no speculation" in verdict.headline
+
+
+def test_an_arm_whose_server_does_no_speculation_is_off_whatever_its_budget() -> None:
+    name = "02-eagle3-2step"
+    plain = make_launch(series(launch=name), id=name, arm="eagle3-2step", role="arm")
+    (verdict,) = cycle_time(make_rig(budgets=[{"metric": "cycle_ms", "at_most": 50.0}]), plain, "single")
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "speculation is off" in verdict.headline

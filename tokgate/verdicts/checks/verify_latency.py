@@ -9,11 +9,13 @@ from tokgate.records.phases import Phase, PhaseReading
 from tokgate.rig.models import Rig
 from tokgate.stats.phases import FEWEST_FOR_P95
 from tokgate.verdicts.budgets import judge_metric
+from tokgate.verdicts.derived import Derivation, VerifyPart
 from tokgate.verdicts.establish import Established
 from tokgate.verdicts.phases import (
     doubts,
     establish_phases,
     limited,
+    named_rank,
     not_told,
     probe_of,
     slowest,
@@ -25,11 +27,15 @@ CHECK = "verify_latency"
 P50, P95 = "verify_ms", "verify_p95_ms"
 
 
-def verify_latency(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict, ...]:
+def verify_latency(
+    rig: Rig, launch: LaunchEvidence, workload: str, controls: Sequence[LaunchEvidence] = ()
+) -> tuple[Verdict, ...]:
     """Judge p50 and p95 of the verify calls of the slowest rank, one value a barrier start.
 
     The interval is that of every budget: between two order statistics of the starts' values. Without a source of
     single calls a budget is `invalid`, with what was looked for; without a budget that is `inconclusive`.
+    `controls`: the timed control arm, which a limit derived from break-even needs and no other does; cycle and accept
+    length for it come from this launch, like verify.
     """
     established = establish_phases(rig, launch, workload, check=CHECK)
     if isinstance(established, Verdict):
@@ -49,12 +55,24 @@ def verify_latency(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Ver
         metrics.append(P95)
     else:
         warnings = (*warnings, f"no p95: {told.why_missing(P95)}")
-    evidence = tuple(_evidence(reading, ranks))
+    evidence = (*_evidence(reading, ranks), *named_rank(launch, workload))
+    derive = Derivation(rig, told, controls, CHECK, _part(reading))
     return tuple(
         v
         for m in metrics
-        for v in judge_metric(rig, told, m, check=CHECK, evidence=evidence, warnings=warnings)
+        for v in judge_metric(rig, told, m, check=CHECK, evidence=evidence, warnings=warnings, derive=derive)
     )
+
+
+def _part(reading: PhaseReading) -> VerifyPart:
+    """Return what verify takes of each start's cycle.
+
+    A cycle is a mean over its calls, and so is verify's part. On a host's clock one pause of a busy host in one rank
+    is in that rank's mean and in nobody's cycle: there the middle stands for it.
+    """
+    middle = reading.clock == "host"
+    ms = tuple(s.p50_ms if middle else s.mean_ms for s in reading.starts)
+    return VerifyPart(ms, f"{'p50' if middle else 'mean'} by the probe, {reading.clock} clock")
 
 
 def _with_series(established: Established, reading: PhaseReading) -> Established:
