@@ -101,11 +101,64 @@ def test_an_arm_without_speculation_has_none() -> None:
     assert "baseline does no speculation" in verdict.headline
 
 
-def test_a_server_that_counts_no_verify_calls_is_invalid() -> None:
-    silent = make_launch(
-        series(launch="02-eagle3-2step"), id="02-eagle3-2step", arm="eagle3-2step", role="arm"
+def without_counts(**changes: Any) -> LaunchEvidence:
+    name = "02-eagle3-2step"
+    generations = tuple(
+        g.model_copy(update={"counters": g.counters and g.counters.model_copy(update=changes)})
+        for g in series(launch=name)
     )
-    verdict = judged(silent)
+    return make_launch(generations, id=name, arm="eagle3-2step", role="arm")
+
+
+@pytest.mark.parametrize("spec", [None, SpecCounters(verify_ct=0)])
+def test_a_server_that_counts_no_verify_call_is_off_and_not_useless(spec: SpecCounters | None) -> None:
+    verdict = judged(without_counts(spec=spec))
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "speculation is off: not one of 6 answers counts a verify call" in verdict.headline
+    assert "useless" not in verdict.headline
+    assert verdict.value is None
+
+
+def test_an_endpoint_that_never_tells_is_not_called_off() -> None:
+    verdict = judged(without_counts(dialect="openai-usage"))
 
     assert verdict.outcome is Outcome.INVALID
     assert "accept length unknown" in verdict.headline
+
+
+def around(*verify_cts: int) -> LaunchEvidence:
+    name = "02-eagle3-2step"
+    generations = tuple(
+        g.model_copy(update={"index": n, "batch": n})
+        for n, ct in enumerate(verify_cts)
+        for g in series((59.8,), launch=name, verify_ct=ct)
+    )
+    return make_launch(generations, id=name, arm="eagle3-2step", role="arm")
+
+
+def test_useless_is_established_by_the_interval_and_not_by_a_hairline() -> None:
+    """Accept lengths from 1.041 to 1.058: which side of 1.05 the middle is on, six starts do not say."""
+    verdict = judged(around(246, 245, 244, 243, 242, 246))
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.headline.startswith("speculation may be on and useless: accept length 1.05")
+    assert verdict.do == "raise repeats of single (n=6 now)"
+
+
+def test_a_few_starts_do_not_establish_useless_but_say_what_it_looks_like() -> None:
+    few = [{"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 3}]
+    verdict = judged(around(256, 256, 256), workloads=few)
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "may be on and useless: accept length 1.00" in verdict.headline
+    assert "n=3 and no interval" in verdict.headline
+
+
+def test_a_floor_straddled_by_the_interval_is_not_broken() -> None:
+    launch = around(138, 140, 136, 139, 137, 138)
+    budget = {"metric": "accept_length", "at_least": 256 / 138}
+
+    assert judged(launch, budgets=[budget]).outcome is Outcome.INCONCLUSIVE
+    assert judged(launch, budgets=[{**budget, "at_least": 1.9}]).outcome is Outcome.REGRESSED
+    assert judged(launch, budgets=[{**budget, "at_least": 1.8}]).outcome is Outcome.PASS

@@ -169,3 +169,21 @@ def test_a_control_that_failed_is_named_under_the_arms_own_name() -> None:
     assert verdict.arm == "eagle3-2step"
     assert verdict.headline.startswith("no twin for eagle3-2step")
     assert "01-baseline" in verdict.headline
+
+
+def test_an_arm_that_accepts_nothing_is_called_on_and_useless() -> None:
+    verdict = judged(eagle3((23.0,) * 6, verify_ct=256), controls())
+
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.headline.endswith("below 1x: speculation is on and useless (accept length 1.00)")
+    assert verdict.do is not None
+    assert "check that the draft belongs to this target" in verdict.do.lower()
+
+
+def test_a_server_that_does_not_speculate_is_not_compared_with_itself() -> None:
+    name = "02-eagle3-2step"
+    plain = make_launch(series(launch=name), id=name, arm="eagle3-2step", role="arm")
+    verdict = judged(plain, controls())
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "speculation is off: not one of 6 answers counts a verify call" in verdict.headline

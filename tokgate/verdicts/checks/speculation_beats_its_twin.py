@@ -6,27 +6,19 @@ import statistics
 from collections.abc import Sequence
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
-from tokgate.records.record import Record
 from tokgate.rig.models import Rig
-from tokgate.stats.compare import Comparison, compare
-from tokgate.verdicts.break_even import BreakEven, break_even
+from tokgate.verdicts.bracket import Bracket, bracketed
+from tokgate.verdicts.break_even import BreakEven
 from tokgate.verdicts.budgets import subject
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.graph_steps import beside_the_control, without_a_graph
 from tokgate.verdicts.metrics import Metric, throughput_metric
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.speculating import LOOK_AT_THE_DRAFT, is_off, useless_words
+from tokgate.verdicts.twins import ALONE, cost_of_a_cycle, establish_twins
 
 CHECK = "speculation_beats_its_twin"
 _WHERE_TO_LOOK = "Compare decode lines with the control's: grep 'Decode batch' launches/{launch}/server.log"
-
-
-class Bracket(Record):
-    """The speed-up over every control, drift included."""
-
-    ratio: float  # against all controls together
-    interval: tuple[float, float] | None  # hull of the intervals against each control
-    drift: float  # largest relative difference between two controls; 0 with one
-    comparisons: tuple[Comparison, ...]
 
 
 def speculation_beats_its_twin(
@@ -38,22 +30,16 @@ def speculation_beats_its_twin(
     arm and workload, the measured speed-up is the verdict. regressed: all of it lies below.
     inconclusive: it straddles, there are too few values, or the controls differ from each other
     by more than the speed-up itself. Every control given must be established; without any the
-    outcome is `invalid`.
+    outcome is `invalid`, and so it is where the arm's server does no speculation: that would compare a plain
+    server with itself.
     """
     numbers = establish_workload(rig, arm, workload, check=CHECK)
     if isinstance(numbers, Verdict):
         return (numbers,)
     metric = throughput_metric(rig.workload(workload).concurrency)
-    references = [establish_workload(rig, control, workload, check=CHECK) for control in controls]
-    for reference in references:
-        if isinstance(reference, Verdict):
-            headline = f"no twin for {arm.launch.arm}: {reference.headline}"
-            return (
-                reference.model_copy(
-                    update={"headline": headline, "arm": arm.launch.arm, "launch": arm.launch.id}
-                ),
-            )
-    twins = [r for r in references if isinstance(r, Established)]
+    twins = establish_twins(rig, arm, controls, workload, check=CHECK, lacks="no twin")
+    if isinstance(twins, Verdict):
+        return (twins,)
     shortfall = _unjudgeable(rig, numbers, twins, metric)
     if shortfall is not None:
         return (invalid(CHECK, [shortfall], launch=arm, workload=workload, metric=metric.name),)
@@ -61,17 +47,19 @@ def speculation_beats_its_twin(
     before = [twin.series[metric.name].values for twin in twins]
     bracket = bracketed(now, before)
     limit = _limit(rig, arm.launch.arm, workload)
-    cost = _cost_of_a_cycle(numbers, twins)
+    cost = cost_of_a_cycle(numbers, twins)
     outcome, words, do = _judge(bracket, limit, workload)
     if outcome is Outcome.REGRESSED:
-        do = _next_step(cost, arm, controls)
+        useless = useless_words(numbers)
+        words += f": {useless}" if useless is not None else ""
+        do = _next_step(cost, arm, controls, useless=useless is not None)
     value = statistics.median(now)
     pooled = statistics.median([v for values in before for v in values])
     span = ""
     if bracket.interval is not None:
         span = f", interval {bracket.interval[0]:.2f}–{bracket.interval[1]:.2f}"  # noqa: RUF001 - a dash between numbers
     names = ", ".join(t.launch.launch.id for t in twins)
-    alone = ("one control only: drift of the machine is not bracketed",) if len(twins) == 1 else ()
+    alone = (ALONE,) if len(twins) == 1 else ()
     return (
         Verdict(
             check=CHECK,
@@ -115,39 +103,12 @@ def speculation_beats_its_twin(
     )
 
 
-def bracketed(now: Sequence[float], before: Sequence[Sequence[float]]) -> Bracket:
-    """Compare with each control on its own and take the hull, so that drift widens the interval."""
-    comparisons = tuple(compare(now, control) for control in before)
-    medians = [statistics.median(control) for control in before]
-    spans = [c.interval for c in comparisons if c.interval is not None]
-    complete = len(spans) == len(comparisons)
-    return Bracket(
-        ratio=compare(now, [v for control in before for v in control]).ratio,
-        interval=(min(s[0] for s in spans), max(s[1] for s in spans)) if complete else None,
-        drift=max(medians) / min(medians) - 1,
-        comparisons=comparisons,
-    )
-
-
 def _unjudgeable(
     rig: Rig, numbers: Established, twins: Sequence[Established], metric: Metric
 ) -> Shortfall | None:
-    if rig.arm(numbers.launch.launch.arm).kind != "eagle3":
-        return Shortfall(
-            what=f"{numbers.launch.launch.arm} does no speculation: it has no twin",
-            do="ask this of an eagle3 arm",
-        )
-    if not twins:
-        return Shortfall(
-            what="no control of this session was measured",
-            do="run the whole session: pytest perf_tests -m eagle3 includes the control arm",
-        )
-    for twin in twins:
-        if twin.launch.launch.arm != rig.control.name:
-            return Shortfall(
-                what=f"{twin.launch.launch.id} is no control: it runs arm {twin.launch.launch.arm}",
-                do=f"compare with launches of {rig.control.name}",
-            )
+    off = is_off(rig.arm(numbers.launch.launch.arm), numbers)
+    if off is not None:
+        return off
     for side in (numbers, *twins):
         if metric.name not in side.series:
             return Shortfall(
@@ -168,12 +129,11 @@ def _judge(bracket: Bracket, limit: float | None, workload: str) -> tuple[Outcom
     if limit is None:
         return (Outcome.PASS, ", no limit set", None)
     if bracket.interval is None:
-        needed = max(c.needed for c in bracket.comparisons)
-        fewest = min(min(c.n_a, c.n_b) for c in bracket.comparisons)
+        fewest, more = bracket.missing
         return (
             Outcome.INCONCLUSIVE,
-            f"; n={fewest} a side needs {needed - fewest} more",
-            f"raise repeats of {workload} by {needed - fewest}",
+            f"; n={fewest} a side needs {more} more",
+            f"raise repeats of {workload} by {more}",
         )
     low, high = bracket.interval
     effect = abs(bracket.ratio / limit - 1)
@@ -194,20 +154,10 @@ def _judge(bracket: Bracket, limit: float | None, workload: str) -> tuple[Outcom
     )
 
 
-def _next_step(cost: BreakEven | None, arm: LaunchEvidence, controls: Sequence[LaunchEvidence]) -> str:
+def _next_step(
+    cost: BreakEven | None, arm: LaunchEvidence, controls: Sequence[LaunchEvidence], *, useless: bool
+) -> str:
     answer = cost.answer() if cost is not None else "accept length and cycle time are unknown"
+    if useless:
+        return f"{answer}. {LOOK_AT_THE_DRAFT[0].upper()}{LOOK_AT_THE_DRAFT[1:]}"
     return f"{answer}. {without_a_graph(arm, controls) or _WHERE_TO_LOOK.format(launch=arm.launch.id)}"
-
-
-def _cost_of_a_cycle(numbers: Established, twins: Sequence[Established]) -> BreakEven | None:
-    accepted, cycle = numbers.series.get("accept_length"), numbers.series.get("cycle_ms")
-    tokens = [g.counters.completion_tokens for g in numbers.good if g.counters is not None]
-    counts = [t for t in tokens if t]
-    if accepted is None or cycle is None or not counts:
-        return None
-    return break_even(
-        accept_length=statistics.median(accepted.values),
-        tokens=round(statistics.median(counts)),
-        decode_ms=1e3 / statistics.median([v for t in twins for v in t.series["decode_tok_s"].values]),
-        cycle_ms=statistics.median(cycle.values),
-    )
