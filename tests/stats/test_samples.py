@@ -6,7 +6,7 @@ import pytest
 
 from tests.verdicts.evidence import MS, make_generation
 from tokgate.records import Generation, GenerationStatus, Sample, ServerCounters, SpecCounters
-from tokgate.records.metric_names import METRIC_NAMES, PHASE_METRIC_NAMES
+from tokgate.records.metric_names import METRIC_NAMES, PHASE_METRIC_NAMES, TOKEN_METRIC_NAMES
 from tokgate.stats.samples import UNITS, batch_samples, samples_of
 
 
@@ -19,7 +19,7 @@ def told(**counters: Any) -> ServerCounters:
 
 
 def test_every_metric_has_a_unit() -> None:
-    assert set(UNITS) == set(METRIC_NAMES) - set(PHASE_METRIC_NAMES)
+    assert set(UNITS) == set(METRIC_NAMES) - {*PHASE_METRIC_NAMES, *TOKEN_METRIC_NAMES}
 
 
 def test_a_plain_generation() -> None:

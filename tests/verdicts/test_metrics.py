@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from tests.verdicts.evidence import make_rig
-from tokgate.records.metric_names import METRIC_NAMES, PHASE_METRIC_NAMES
+from tokgate.records.metric_names import METRIC_NAMES, PHASE_METRIC_NAMES, TOKEN_METRIC_NAMES
 from tokgate.stats.samples import UNITS
 from tokgate.verdicts.metrics import METRICS, floor_of, floor_text, throughput_metric
 
 
 def test_the_table_holds_every_metric_that_a_rig_may_name() -> None:
     assert set(METRICS) == set(METRIC_NAMES)
-    assert {name: m.unit for name, m in METRICS.items() if name not in PHASE_METRIC_NAMES} == UNITS
+    others = {*PHASE_METRIC_NAMES, *TOKEN_METRIC_NAMES}
+    assert {name: m.unit for name, m in METRICS.items() if name not in others} == UNITS
 
 
 def test_every_metric_has_floors_above_zero() -> None:

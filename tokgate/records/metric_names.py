@@ -14,10 +14,21 @@ METRIC_NAMES = (
     "verify_ms",
     "verify_p95_ms",
     "verify_share",
+    "token_ms",
+    "token_p95_ms",
+    "token_p99_ms",
+    "chunk_gap_p95_ms",
+    "chunk_gap_p99_ms",
 )
+
+# Of the tokens of a whole barrier start: told by the check on them, and stored in no baseline.
+TOKEN_METRIC_NAMES = ("token_ms", "token_p95_ms", "token_p99_ms", "chunk_gap_p95_ms", "chunk_gap_p99_ms")
 
 # Told by the instruments of a launch of its own, never by a timed one.
 PHASE_METRIC_NAMES = ("verify_ms", "verify_p95_ms", "verify_share")
+
+# Their limit may be said as a margin to break-even: the rest of its arithmetic is measured.
+BREAK_EVEN_METRIC_NAMES = ("verify_ms", "verify_p95_ms", "cycle_ms", "accept_length")
 
 # Exist only where a draft model runs: the plain server makes no verify calls.
 SPECULATION_METRIC_NAMES = ("cycle_ms", "accept_length", *PHASE_METRIC_NAMES)
