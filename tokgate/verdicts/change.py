@@ -13,6 +13,8 @@ from tokgate.stats.compare import Comparison, compare
 
 from .metrics import Metric
 
+_HARDLY = 10_000  # repeats a side beyond which nobody measures
+
 
 class Change(Record):
     """`change` and `interval` are relative to the reference: +0.02 is 2 % more."""
@@ -26,14 +28,21 @@ class Change(Record):
     do: str | None
 
 
-def judge_change(now: Sequence[float], before: Sequence[float], metric: Metric, floor: Floor) -> Change:
-    """Judge `now` against `before` (both positive, neither empty).
+def judge_change(
+    now: Sequence[float],
+    before: Sequence[float],
+    metric: Metric,
+    floor: Floor,
+    *,
+    confidence: float = 0.95,
+) -> Change:
+    """Judge `now` against `before` (both positive, neither empty), by an interval of this confidence.
 
     regressed / improved: the interval excludes no change, and the estimate exceeds both floors.
     pass: even the interval's bad end stays within a floor, so a loss worth calling is excluded.
     inconclusive: everything else, among it a series too short to establish anything.
     """
-    comparison = compare(now, before)
+    comparison = compare(now, before, confidence=confidence)
     reference = statistics.median(before)
     change = comparison.ratio - 1
     outcome, why, do = Outcome.INCONCLUSIVE, "", None
@@ -81,4 +90,6 @@ def _more(comparison: Comparison, loss: float, worst: float, allowed: float) -> 
     if room <= 0:
         return "the loss is about as large as the floor: more repeats alone will hardly settle it"
     wanted = math.ceil(comparison.n_a * ((worst - loss) / room) ** 2)
+    if wanted > _HARDLY:
+        return "the loss is as good as the floor: more repeats alone will hardly settle it"
     return f"about {max(wanted, comparison.n_a + 1)} repeats a side would settle it (n={comparison.n_a} now)"
