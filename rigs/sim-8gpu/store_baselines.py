@@ -27,13 +27,15 @@ ERAS = {
         "the later day: debugging patches left in the tree, 82.2 tok/s without speculation",
     ),
 }
+# These need every launch of which something is stored, and no other; of the second's the phases of a cycle are.
+TESTS = ("perf_tests/test_stored_baseline.py", "perf_tests/test_verify_share.py")
 # Without a baseline the first session cannot end as a pass; what ends worse is not stored.
 MEASURED = {0, 10, 12}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--sessions", type=int, default=3, help="sessions per era, three server starts each")
+    parser.add_argument("--sessions", type=int, default=3, help="sessions per era, four server starts each")
     asked, more = parser.parse_known_args()
     for root, (scenario, why) in ERAS.items():
         store(root, [*scenario, *more], why, asked.sessions)
@@ -48,8 +50,7 @@ def store(root: Path, more: list[str], why: str, sessions: int) -> None:
             reports = Path(folder, str(seed))
             options = ["--rig", RIG, "--report-dir", str(reports), "--sim-seed", str(seed)]
             options += ["--baselines", str(new), *more]
-            # These tests need every launch whose numbers are stored, and no other.
-            run([sys.executable, "-m", "pytest", "perf_tests/test_stored_baseline.py", *options], MEASURED)
+            run([sys.executable, "-m", "pytest", *TESTS, *options], MEASURED)
             stored = ["--who", "rigs/sim-8gpu/store_baselines.py", "--why", why, "--portable", "--append"]
             update = ["--root", str(new), "baseline", "update", str(reports / "latest")]
             run([str(Path(sys.executable).with_name("tokgate")), *update, *stored], {0})

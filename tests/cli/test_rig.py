@@ -147,7 +147,8 @@ def test_check_refuses_what_nccl_would_refuse() -> None:
 def test_check_lists_every_error_and_fails(checkout: Path) -> None:
     result = tokgate("rig", "check", "sglang-cpu", "broken", "missing", root=checkout)
     assert result.exit_code == 4
-    assert result.stdout == "sglang-cpu: ok\n"
+    assert result.stdout.startswith("sglang-cpu: ok\n  sweep of eagle3-2step")
+    assert "warning" not in result.stdout
     for part in ("gpus.cuont", "gpus.count", "server: found nothing", 'find the rig "missing"', "do:"):
         assert part in result.stderr
 

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from tokgate.records.phases import Phase
-from tokgate.stats.decompose import Cycles, Decomposition, Part, Share, decompose, logarithmic_mean
+from tokgate.stats.decompose import (
+    Cycles,
+    Decomposition,
+    OfCycle,
+    Part,
+    Share,
+    decompose,
+    logarithmic_mean,
+)
 from tokgate.stats.phases import reading
 
 NAMES = ("acceptance", "draft", "verify", "extend", "rest")
@@ -187,7 +195,7 @@ def test_a_reading_with_its_spread_says_as_much_as_its_calls() -> None:
     def told(run: Cycles) -> Cycles:
         parts: dict[Phase, Part] = {}
         for phase, calls in run.phases.items():
-            assert not isinstance(calls, Part)
+            assert isinstance(calls, tuple)
             found = reading(phase, "probe", "gpu", calls, concurrency=1)
             assert found is not None
             parts[phase] = Part.of(found)
@@ -201,9 +209,9 @@ def test_a_reading_with_its_spread_says_as_much_as_its_calls() -> None:
 
 def test_without_phases_the_rest_is_the_whole_cycle() -> None:
     found = decompose(exact(BASE).model_copy(update={"phases": {}}), exact(changed(verify=1.05)))
-    assert [s.name for s in found.shares] == ["acceptance", "rest"]
+    assert [s.name for s in found.shares] == ["acceptance", "cycle"]
     assert len(found.warnings) == 3
-    assert share(found, "rest").factor == pytest.approx(1 / (1 + 0.05 * 5.359 / 6.059))
+    assert share(found, "cycle").factor == pytest.approx(1 / (1 + 0.05 * 5.359 / 6.059))
 
 
 def test_phases_beyond_the_cycle_are_told() -> None:
@@ -249,3 +257,96 @@ def test_the_line_begins_with_the_largest_share() -> None:
 def test_the_logarithmic_mean_lies_between(a: float, b: float) -> None:
     assert min(a, b) < logarithmic_mean(a, b) < max(a, b)
     assert logarithmic_mean(a, b) == pytest.approx(logarithmic_mean(b, a))
+
+
+def of_cycle(truth: dict[str, float], *, starts: tuple[float, ...] = (0.999, 1.0, 1.001)) -> Cycles:
+    """Phases as parts of the cycle of another launch, whatever that launch's own speed was."""
+    cycle = math.fsum(truth[name] for name in NAMES[1:])
+    return Cycles(
+        accept_length=(truth["acceptance"],) * 3,
+        cycle_ms=(cycle,) * 3,
+        phases={p: OfCycle(parts=tuple(truth[n] / cycle * v for v in starts)) for n, p in PHASES.items()},
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_of_a_cycle_split_as_milliseconds_do(name: str) -> None:
+    after = changed(**{name: 1.05})
+    by_ms, by_part = decompose(exact(BASE), exact(after)), decompose(of_cycle(BASE), of_cycle(after))
+    assert [s.name for s in by_part.shares] == list(NAMES)
+    assert [s.log for s in by_part.shares] == pytest.approx([s.log for s in by_ms.shares], abs=1e-12)
+    assert math.fsum(s.log for s in by_part.shares) == pytest.approx(
+        by_part.whole.log if by_part.whole else 0
+    )
+
+
+def test_of_one_start_what_a_phase_has_more_the_rest_has_less() -> None:
+    """Verify and draft that trade places in every start leave the rest as sharp as it is."""
+    base = of_cycle(BASE)
+    traded = {
+        Phase.VERIFY: OfCycle(parts=(0.80, 0.84, 0.88)),
+        Phase.DRAFT: OfCycle(parts=(0.12, 0.08, 0.04)),
+    }
+    run = base.model_copy(update={"phases": traded})
+    found = decompose(run, run)
+    assert share(found, "rest").interval == pytest.approx((0.0, 0.0), abs=1e-9)
+    verify = share(found, "verify").interval
+    assert verify is not None
+    assert verify[1] - verify[0] > 0.1
+
+
+def test_a_single_part_has_a_share_and_no_interval() -> None:
+    run = of_cycle(BASE, starts=(1.0,))
+    found = decompose(run, of_cycle(changed(verify=1.05), starts=(1.0,)))
+    assert share(found, "verify").interval is None
+    assert share(found, "verify").log == pytest.approx(-0.0433, abs=1e-4)
+    assert share(found, "acceptance").interval is not None
+
+
+def test_prompts_differ_more_than_runs_do_and_pairs_know_it() -> None:
+    """Accept length from 1.5 to 2.5 by prompt; the second run is 1 % slower on every one of them."""
+    lengths = tuple(1.5 + n / 7 for n in range(8))
+    cycles = tuple(6.0 + 0.1 * n for n in range(8))
+    before = Cycles(accept_length=lengths, cycle_ms=cycles)
+    after = Cycles(accept_length=lengths, cycle_ms=tuple(v * 1.01 for v in cycles))
+    alone, paired = decompose(before, after), decompose(before, after, paired=True)
+    for one, other in zip(alone.shares, paired.shares, strict=True):
+        assert one.log == pytest.approx(other.log)
+    assert not share(alone, "cycle").established
+    assert share(paired, "cycle").established
+    assert share(paired, "acceptance").interval == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert paired.whole is not None
+    assert paired.whole.established
+
+
+def test_paired_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    rng = random.Random(11)
+    truth = decompose(of_cycle(BASE), of_cycle(changed(verify=1.05)))
+    held = dict.fromkeys((*NAMES, "whole"), 0)
+    for _ in range(400):
+        prompts = [1 + rng.gauss(0, 0.1) for _ in range(6)]
+
+        def run(values: dict[str, float], prompts: list[float] = prompts) -> Cycles:
+            cycle = math.fsum(values[name] for name in NAMES[1:])
+            return Cycles(
+                accept_length=tuple(values["acceptance"] * p * (1 + rng.gauss(0, 0.01)) for p in prompts),
+                cycle_ms=tuple(cycle * (1 + rng.gauss(0, 0.01)) for _ in prompts),
+                phases={
+                    p: OfCycle(parts=tuple(values[n] / cycle * (1 + rng.gauss(0, 0.01)) for _ in range(6)))
+                    for n, p in PHASES.items()
+                },
+            )
+
+        found = decompose(run(BASE), run(changed(verify=1.05)), paired=True)
+        assert found.whole is not None
+        assert truth.whole is not None
+        for mine, right in zip((*found.shares, found.whole), (*truth.shares, truth.whole), strict=True):
+            assert mine.interval is not None
+            held[mine.name] += mine.interval[0] <= right.log <= mine.interval[1]
+    assert all(365 <= count <= 398 for count in held.values()), held
+
+
+def test_sides_of_different_length_are_no_pairs() -> None:
+    run = exact(BASE)
+    longer = run.model_copy(update={"cycle_ms": (*run.cycle_ms, run.cycle_ms[0])})
+    assert "cannot be paired" in decompose(run, longer, paired=True).text()

@@ -21,6 +21,7 @@ from tokgate.verdicts.baseline_file import (
 )
 from tokgate.verdicts.baseline_save import save
 from tokgate.verdicts.identity import Identity, identity_hash
+from tokgate.verdicts.launch_phases import LaunchPhases
 
 IDENTITY = {"simulated": "false", "args.tp_size": "8", "sglang.version": "0.5.23"}
 
@@ -43,6 +44,12 @@ def make_baseline(identity: Identity | None = None, **changes: Any) -> BaselineF
     return BaselineFile(**{**fields, **changes})
 
 
+def phases(**changes: Any) -> dict[str, Any]:
+    reading = {"phase": "verify", "source": "probe", "clock": "gpu", "n": 60, "mean_ms": 19.0, **changes}
+    cycles = [{"batch": 1, "cycle_ms": [19.7]}]
+    return {"run_id": "r1", "launch": "05", "cycles": cycles, "readings": [reading]}
+
+
 def spoiled(tmp_path: Path, **changes: Any) -> Path:
     path = save(tmp_path, make_baseline())
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
@@ -63,6 +70,10 @@ def spoiled(tmp_path: Path, **changes: Any) -> Path:
         ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[0]]}}]}, "ttft_ms"),
         ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[-1]]}}]}, "ttft_ms"),
         ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [["x"]]}}]}, "ttft_ms"),
+        ({"phases": [{"run_id": "r", "launch": "l", "cycles": [], "readings": []}]}, "phases.0"),
+        ({"phases": [phases(mean_ms=-1.0)]}, "phases.0.readings.0.mean_ms"),
+        ({"phases": [phases(mean_ms=float("nan"))]}, "phases.0.readings.0.mean_ms"),
+        ({"phases": [phases(source="guess")]}, "phases.0.readings.0.source"),
         ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[float("nan")]]}}]}, "ttft_ms"),
         ({"surprise": 1}, "surprise"),
         ({"identity": None}, "identity"),
@@ -193,3 +204,17 @@ def test_a_folder_holds_simulated_or_real_baselines_never_both(tmp_path: Path, s
     refuse_mixture(tmp_path, "other", simulated=stored != "true")
     with pytest.raises(BaselineError, match="a rig of its own name"):
         refuse_mixture(tmp_path, "small", simulated=stored != "true")
+
+
+def test_a_file_from_before_phases_were_kept_says_nothing_of_them(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+    raw = json.loads(path.read_text())
+    del raw["phases"]
+    path.write_text(json.dumps(raw))
+    assert load(path).phases == ()
+
+
+def test_phases_are_read_back_as_they_were_kept(tmp_path: Path) -> None:
+    kept = LaunchPhases.model_validate(phases())
+    stored = make_baseline(phases=(kept,))
+    assert load(save(tmp_path, stored)).phases == (kept,)

@@ -114,6 +114,8 @@ def update(
         tell(f"{draft.new.workload} on {draft.new.arm}: {path.relative_to(root)} ({word})")
         for line in draft.changes():
             tell(f"  {line}")
+        if draft.phases is not None:
+            tell(f"  {one_line(draft.phases)}")
     for doubt in found[0].doubts:
         tell(f"doubt: {one_line(doubt)}")
 
@@ -245,6 +247,9 @@ def _described(stored: BaselineFile) -> str:
                     str(len(values)),
                 )
             )
+    if stored.phases:
+        sources = ", ".join(dict.fromkeys(r.source for one in stored.phases for r in one.readings))
+        head.append(f"  phases of {len(stored.phases)} launches with instruments, by {sources}")
     settings = [f"    {one_line(key)} = {one_line(value)}" for key, value in sorted(stored.identity.items())]
     figures = table(("  metric", "median", "least", "most", "n"), rows)
     return "\n".join([*head, figures, f"  identity {stored.identity_hash[:HASH_DIGITS]}:", *settings])

@@ -9,6 +9,7 @@ import click
 import tokgate
 from tokgate.cli.baseline import baseline
 from tokgate.cli.checkout import find_checkout
+from tokgate.cli.compare import compare
 from tokgate.cli.errors import GateGroup
 from tokgate.cli.report import report
 from tokgate.cli.rig import rig
@@ -30,3 +31,4 @@ def main(context: click.Context, root: Path | None) -> None:
 main.add_command(rig)
 main.add_command(baseline)
 main.add_command(report)
+main.add_command(compare)

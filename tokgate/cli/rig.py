@@ -21,6 +21,7 @@ from tokgate.rig.schema import schema_text
 from tokgate.rig.spelling import spell
 from tokgate.server.command_line import MASK, launch_line, rig_line
 from tokgate.server.nccl_lint import lint_nccl
+from tokgate.session.sweep_plan import describe_sweep
 
 _WIDTH = 80
 
@@ -101,6 +102,8 @@ def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bo
             click.echo(f"{name}: {f'in order, {warnings}' if warnings else 'ok'}{label}")
             for finding in findings:
                 click.echo(_told(finding))
+            for words in describe_sweep(loaded):
+                click.echo(_wrapped(words, indent=2))
             if warnings and strict:
                 errors.append(_too_many(name, warnings))
     for earlier in errors[:-1]:
@@ -145,8 +148,8 @@ def _overview(loaded: Rig) -> str:
         )
         for w in loaded.workloads
     ]
-    limits = [(b.metric, b.arm, b.workload, _limits(b.at_least, b.at_most)) for b in loaded.budgets]
-    limits += [("speed-up", t.arm, t.workload, _limits(t.at_least, None)) for t in loaded.twins]
+    limits = [(b.metric, b.arm, b.workload, b.words) for b in loaded.budgets]
+    limits += [("speed-up", t.arm, t.workload, f"at least {t.at_least:g}") for t in loaded.twins]
     gpus = f"{loaded.gpus.count} GPUs" + (f" ({loaded.gpus.model})" if loaded.gpus.model else "")
     head = f"{loaded.name}: {loaded.description}\nhost {loaded.host.testinfra}, {gpus}, {loaded.server.model_path}"
     return "\n\n".join(
@@ -163,15 +166,6 @@ def _overview(loaded: Rig) -> str:
 def _prompts(loaded: Rig, name: str) -> str:
     prompts = loaded.prompt_sets[name]
     return f"{name} (text)" if isinstance(prompts, TextPrompts) else f"{name} ({prompts.length} ids)"
-
-
-def _limits(at_least: float | None, at_most: float | None) -> str:
-    parts = [
-        f"{word} {value:g}"
-        for word, value in (("at least", at_least), ("at most", at_most))
-        if value is not None
-    ]
-    return ", ".join(parts)
 
 
 def _lines(loaded: Rig, arm: ArmSpec) -> str:

@@ -58,6 +58,12 @@ def crossover(
                 interval=found.interval,
             )
         )
+    return across(levels, unknown)
+
+
+def across(levels: Sequence[Level], unknown: Mapping[int, str]) -> Crossover:
+    """Return what levels that were compared say together, whatever compared them."""
+    levels = sorted(levels, key=lambda level: level.concurrency)
     losses = [level.concurrency for level in levels if level.wins is False]
     stops_at = min(losses, default=None)
     wins = [v.concurrency for v in levels if v.wins and (stops_at is None or v.concurrency < stops_at)]
@@ -65,7 +71,7 @@ def crossover(
         levels=tuple(levels),
         wins_up_to=max(wins, default=None),
         stops_at=stops_at,
-        unknown=unknown,
+        unknown=dict(unknown),
         words=_words(levels, max(wins, default=None), stops_at),
     )
 

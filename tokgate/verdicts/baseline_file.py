@@ -17,6 +17,7 @@ from tokgate.records import Difference, Fingerprint
 from tokgate.records.record import Record
 
 from .identity import Identity, differences, identity_hash
+from .launch_phases import LaunchPhases
 
 SCHEMA = 1
 HASH_DIGITS = 12
@@ -58,6 +59,8 @@ class BaselineFile(Record):
     provenance: Provenance
     history: tuple[Provenance, ...] = ()  # what was stored here before, newest first
     launches: tuple[BaselineLaunch, ...] = Field(min_length=1)
+    # Of launches that carried instruments, none of which is among `launches`. A file without says nothing of phases.
+    phases: tuple[LaunchPhases, ...] = ()
 
     @model_validator(mode="after")
     def _is_whole(self) -> BaselineFile:

@@ -16,8 +16,10 @@ from .checks.clean_slate import clean_slate
 from .checks.client_headroom import client_headroom
 from .checks.environment_truth import environment_truth
 from .checks.steadiness import drift, steadiness
+from .cycle_side import WITHOUT, carried
 from .establish import Established, establish_workload
 from .identity import Identity, identity_hash, identity_of_launch
+from .launch_phases import LaunchPhases, launch_phases
 from .metrics import METRICS
 from .portable import without_machine
 
@@ -32,6 +34,9 @@ class Draft(Record):
     new: BaselineFile
     old: BaselineFile | None
     doubts: tuple[str, ...]  # findings about the run that do not forbid it: worth reading before committing
+    phases: str | None = (
+        None  # what is kept of the phases of a cycle, or why nothing is; None: no speculation
+    )
 
     def changes(self) -> tuple[str, ...]:
         """Return one line per metric: n and median before and now."""
@@ -73,6 +78,7 @@ def drafts(
     launches = [e for e in measured if e.launch.arm in arms]
     if not launches:
         raise BaselineError(tried=tried, found="the run has no launches", do="measure first: make gate")
+    with_phases = [e for name in arms for e in carried(run, name)]
     verdicts = tuple(_grounds(rig, run, launches))
     refused = next((v for v in verdicts if v.outcome is Outcome.INVALID), None)
     if refused is not None:
@@ -82,7 +88,7 @@ def drafts(
             do=refused.do or "measure again",
         )
     noise = tuple(v.headline for v in verdicts if v.outcome is Outcome.INCONCLUSIVE)
-    ended = _ended_badly(judged, launches)
+    ended = _ended_badly(judged, [*launches, *with_phases])
     doubts = (*ended, *noise)
     if doubts and not despite_doubts:
         first = "explain what it ended with" if ended else "measure again on a quiet machine"
@@ -174,6 +180,9 @@ def _draft(
             do="leave it, or replace the baseline: the same command without --append",
         )
     before = (old.provenance, *old.history) if old is not None else ()
+    phases, told = _phases(rig, run, arm, workload, identities[0])
+    if told is not None and not phases and old is not None and old.phases and not append:
+        told = f"{told}; those stored before are gone"
     new = BaselineFile(
         rig=rig.name,
         arm=arm,
@@ -187,8 +196,32 @@ def _draft(
         provenance=provenance,
         history=before,
         launches=(*kept, *stored),
+        phases=(*(old.phases if old is not None and append else ()), *phases),
     )
-    return Draft(new=new, old=old, doubts=doubts)
+    return Draft(new=new, old=old, doubts=doubts, phases=told)
+
+
+def _phases(
+    rig: Rig, run: RunEvidence, arm: str, workload: str, identity: Identity
+) -> tuple[tuple[LaunchPhases, ...], str | None]:
+    """Return what is kept of the launches with instruments, and a line on it. They are no reason to refuse the others."""
+    if rig.arm(arm).kind != "eagle3":
+        return (), None
+    kept: list[LaunchPhases] = []
+    whys: list[str] = []
+    for launch in carried(run, arm):
+        found = launch_phases(rig, run.info.run_id, launch, workload)
+        if isinstance(found, str):
+            whys.append(found)
+        elif identity_of_launch(rig, launch, workload, run.fingerprint) != identity:
+            whys.append(f"{launch.launch.id} has another identity than the launches that were timed")
+        else:
+            kept.append(found)
+    if not kept:
+        return (), f"phases: none stored: {whys[0] if whys else WITHOUT}"
+    starts = sum(len(one.cycles) for one in kept)
+    sources = ", ".join(dict.fromkeys(r.source for one in kept for r in one.readings))
+    return tuple(kept), f"phases: {', '.join(one.launch for one in kept)}, {starts} starts, by {sources}"
 
 
 def _stored(rig: Rig, run_id: str, launch: LaunchEvidence, workload: str) -> BaselineLaunch:

@@ -12,13 +12,16 @@ from tokgate.verdicts.baseline_file import Absence, BaselineFile
 from tokgate.verdicts.budgets import subject
 from tokgate.verdicts.change import Change, judge_change
 from tokgate.verdicts.control_part import Control, ControlPart, control_part
+from tokgate.verdicts.cycle_side import side_of_baseline, side_of_timed
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.identity import differences, identity_of_launch
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of, floor_text
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.split import Split, split_change
 from tokgate.verdicts.staleness import Staleness, staleness
 
 CHECK = "stored_baseline"
+SPLIT = "decode_tok_s"  # the speed that accept length and cycle make
 _WORDS = {
     Outcome.REGRESSED: "worse than",
     Outcome.IMPROVED: "better than",
@@ -183,6 +186,7 @@ def _verdict(
             *stale.evidence,
             *((f"{_WORDS[change.outcome]} the baseline: {change.why}",) if led else ()),
             f"p={change.comparison.p:.3f}, n={change.comparison.n_a}+{change.comparison.n_b}",
+            *_shares(established, baseline, metric),
             f"baseline of {baseline.provenance.when} by {baseline.provenance.who}: {baseline.provenance.why}",
         ),
         warnings=(
@@ -202,6 +206,17 @@ def _headline(established: Established, metric: Metric, value: float, change: Ch
         f"{metric.words} {metric.text(value)} on {subject(established)}: {change.change:+.1%}, "
         f"{_WORDS[change.outcome]} baseline {metric.bare(change.reference)}, {change.why}"
     )
+
+
+def _shares(established: Established, baseline: BaselineFile, metric: Metric) -> tuple[str, ...]:
+    """Tell what a change of speed is made of as far as timed launches know: what the phases did is told by the report."""
+    if metric.name != SPLIT:
+        return ()
+    launch, before = established.launch.launch, side_of_baseline(baseline)
+    if not before.speculates:
+        return ()
+    found = split_change(launch.arm, established.workload, before, side_of_timed(launch.id, (established,)))
+    return (found.split.text(),) if isinstance(found, Split) and found.split is not None else ()
 
 
 def _single_launch(baseline: BaselineFile) -> tuple[str, ...]:

@@ -1,0 +1,121 @@
+"""One side of a change: speed, accept length and cycle as timed, phases as parts of a cycle that carried instruments."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from tokgate.records import LaunchEvidence, RunEvidence, Verdict
+from tokgate.records.record import Record
+from tokgate.rig.models import Rig
+
+from .baseline_file import BaselineFile
+from .establish import Established, establish_workload
+from .launch_phases import LaunchPhases, launch_phases
+
+CHECK = "change"
+WITHOUT = "no launch of it carried instruments (-m verify)"
+NONE_STORED = "no launch with instruments told of them when it was stored"
+
+
+class Side(Record):
+    """Values are one a barrier start: the median of its rates, the mean of its accept lengths and cycles.
+
+    Accept lengths and cycles stay apart by server run: the same place in two of them is the same prompt.
+    """
+
+    label: str  # a run's id, a baseline's name
+    launches: int  # server runs that were timed
+    decode_tok_s: tuple[float, ...]
+    accept_length: tuple[tuple[float, ...], ...] = ()  # (): no speculation
+    cycle_ms: tuple[tuple[float, ...], ...] = ()
+    tokens: int | None = None  # of one answer
+    phases: tuple[LaunchPhases, ...] = ()
+    why_no_phases: str | None = None  # set where `phases` is empty and there is speculation
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def speculates(self) -> bool:
+        return bool(self.accept_length and self.cycle_ms)
+
+
+def side_of_run(
+    rig: Rig, run: RunEvidence, arm: str, workload: str, *, label: str | None = None
+) -> Side | str:
+    """Return what a run measured of an arm and workload, or why it cannot be judged.
+
+    Every launch that stands for the arm must be established. The launch with instruments gives nothing but parts of
+    its own cycle, and may be missing.
+    """
+    timed = [e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm]
+    if not timed:
+        return f"no launch of {arm}"
+    found = [establish_workload(rig, e, workload, check=CHECK) for e in timed]
+    for one in found:
+        if isinstance(one, Verdict):
+            return one.headline
+    side = side_of_timed(label or run.info.run_id, [one for one in found if isinstance(one, Established)])
+    phases, why = _phases(rig, run, arm, workload)
+    return side.model_copy(update={"phases": phases, "why_no_phases": why if side.speculates else None})
+
+
+def side_of_timed(label: str, good: Sequence[Established]) -> Side:
+    """Return what launches that are established tell without instruments."""
+    lengths, cycles = _means(good, "accept_length"), _means(good, "cycle_ms")
+    return Side(
+        label=label,
+        launches=len(good),
+        decode_tok_s=tuple(v for one in good for v in one.series["decode_tok_s"].values),
+        accept_length=lengths,
+        cycle_ms=cycles,
+        tokens=_tokens(good),
+        why_no_phases=WITHOUT if lengths else None,
+        warnings=tuple(dict.fromkeys(w for one in good for w in one.series["decode_tok_s"].warnings)),
+    )
+
+
+def side_of_baseline(stored: BaselineFile) -> Side:
+    tokens = stored.identity.get("workload.output_tokens", "")
+    lengths, cycles = (
+        tuple(tuple(statistics.fmean(start) for start in one.values(metric)) for one in stored.launches)
+        for metric in ("accept_length", "cycle_ms")
+    )
+    return Side(
+        label=stored.name,
+        launches=len(stored.launches),
+        decode_tok_s=tuple(statistics.median(start) for start in stored.by_start("decode_tok_s")),
+        accept_length=lengths if all(lengths) else (),
+        cycle_ms=cycles if all(cycles) else (),
+        tokens=int(tokens) if tokens.isdecimal() else None,
+        phases=stored.phases,
+        why_no_phases=NONE_STORED if all(lengths) and not stored.phases else None,
+    )
+
+
+def carried(run: RunEvidence, arm: str) -> tuple[LaunchEvidence, ...]:
+    """Return the launches of an arm that carried instruments."""
+    return tuple(e for e in run.launches if e.launch.arm == arm and e.launch.role == "instrumented")
+
+
+def _phases(
+    rig: Rig, run: RunEvidence, arm: str, workload: str
+) -> tuple[tuple[LaunchPhases, ...], str | None]:
+    found = [launch_phases(rig, run.info.run_id, e, workload) for e in carried(run, arm)]
+    told = tuple(one for one in found if isinstance(one, LaunchPhases))
+    if told:
+        return told, None
+    whys = [one for one in found if isinstance(one, str)]
+    return (), whys[0] if whys else WITHOUT
+
+
+def _means(good: Sequence[Established], metric: str) -> tuple[tuple[float, ...], ...]:
+    series = [one.series[metric] for one in good if metric in one.series]
+    if len(series) < len(good):
+        return ()
+    return tuple(tuple(statistics.fmean(start) for start in one.by_start) for one in series)
+
+
+def _tokens(good: Sequence[Established]) -> int | None:
+    counts = [g.counters.completion_tokens for one in good for g in one.good if g.counters is not None]
+    known = [c for c in counts if c]
+    return round(statistics.median(known)) if known else None
