@@ -37,7 +37,7 @@ def test_foreign_text_is_only_text(foreign: str, escaped: str) -> None:
 def test_every_table_row_has_as_many_cells_as_its_head() -> None:
     rows = [line for line in summary(*example_verdicts.verdicts()).split("\n") if line.startswith("|")]
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(cells) == {11, 10, 4}  # verdicts, arms, differences
+    assert set(cells) == {13, 11, 10, 4}  # arithmetic, verdicts, arms, differences
 
 
 def test_nothing_foreign_is_html() -> None:
@@ -52,7 +52,7 @@ def test_outcome_reason_and_next_step_are_there() -> None:
         "| **regressed** | speculation\\_beats\\_its\\_twin | 02-eagle3-2step | single |"
         " decode\\_tok\\_s | 60.2 tok/s |" in told
     )
-    assert f"| 02-eagle3-2step | single | 60.2 | {NONE} | 30.71 | 21.03 | 1.86 | 0.682 | 15 |" in told
+    assert f"| 02-eagle3-2step | single | 60.2 | {NONE} | 30.71 | 20.95 | 1.86 | 0.682 | 15 |" in told
     assert "Raw data: `reports/x`" in told
 
 

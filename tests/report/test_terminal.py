@@ -44,6 +44,8 @@ def test_the_block_as_a_whole() -> None:
         "             do: tokgate baseline update kimi-8gpu --why 'first measurement'",
         "improved     stored_baseline decode_tok_s 01-baseline/single  88.8 tok/s  +5.6 %",
         "pass         time_to_first_token 01-baseline/single  80.0 ms  n=15",
+        "eagle3-2step single: 1.86 tokens in 30.7 ms, break-even 20.9 (9.8 too long)",
+        "eagle3-2step conc4: 1.86 tokens in 43.8 ms, break-even 29.8 (14.0 too long)",
         "raw: reports/20261129T154000-kimi-8gpu",
     ]
 
@@ -188,7 +190,8 @@ def test_a_session_without_a_loss_tells_its_answer_then_its_count_then_what_answ
     assert lines[4].startswith("pass         speculation_bea")
     assert lines[5].startswith("pass         time_to_first_token")
     assert lines[6] == "pass         steadiness 8 of 8"
-    assert lines[7].startswith("raw: ")
+    assert lines[7].startswith("eagle3-2step single: 1.86 tokens in")
+    assert lines[9].startswith("raw: ")
 
 
 def test_stored_numbers_are_one_line_with_the_largest_change() -> None:

@@ -9,6 +9,7 @@ from tokgate.records import Outcome, Verdict
 
 from . import figures
 from .leading import BASELINE, TUNING, TWIN
+from .sweep import answers as sweep_answers
 from .visible import one_line
 
 _KEPT = (Outcome.PASS, Outcome.IMPROVED)
@@ -21,7 +22,7 @@ def answer(verdicts: Sequence[Verdict]) -> str | None:
     None where nothing was asked that has an answer: neither a twin, nor NCCL's block, nor a stored number.
     """
     kept = [v for v in verdicts if v.outcome in _KEPT]
-    return "; ".join((*_twins(kept), *_tuning(kept), *_baselines(kept))) or None
+    return "; ".join((*_twins(kept), *_tuning(kept), *sweep_answers(kept), *_baselines(kept))) or None
 
 
 def _twins(kept: Sequence[Verdict]) -> Iterator[str]:

@@ -1,8 +1,4 @@
-"""The arithmetic everyone should see at once: what an arm made of its cycles, beside its twin.
-
-Speculation wins exactly when accept_length / cycle_ms > 1 / decode_ms of the control arm, so the
-longest cycle that still breaks even is accept_length / (control tok/s) seconds.
-"""
+"""What every launch made under every workload, beside the control arm; why it did is in arithmetic.py."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from typing import Literal
 
 from tokgate.records import Record, Role
 
+from .arithmetic import Arithmetic
 from .series import Series
 
 CYCLE, ACCEPT = "cycle_ms", "accept_length"
@@ -33,7 +30,7 @@ class ArmRow(Record):
     accept_length: float | None
     speed_up: float | None  # `speed_up_of` over that of all control launches of this run
     speed_up_of: Literal["decode_tok_s", "total_tok_s"] = DECODE  # as in the twin check
-    break_even_cycle_ms: float | None  # with a longer cycle a stream is slower than in the control arm
+    break_even_cycle_ms: float | None = None  # with a longer cycle a stream is slower than in the control arm
 
     @property
     def compared(self) -> str:
@@ -41,24 +38,31 @@ class ArmRow(Record):
         return "total" if self.speed_up_of == TOTAL else ""
 
 
-def arm_rows(series: Sequence[Series], streams: Mapping[str, int]) -> tuple[ArmRow, ...]:
+def arm_rows(
+    series: Sequence[Series], streams: Mapping[str, int], arithmetic: Sequence[Arithmetic] = ()
+) -> tuple[ArmRow, ...]:
     """Return one row per launch and workload, in order of measurement.
 
-    `streams`: how many a workload has at once; one that is not named has one.
+    `streams`: how many a workload has at once; one that is not named has one. `arithmetic` knows the break-even.
     """
     keys = dict.fromkeys((s.launch, s.workload) for s in series)
-    return tuple(_row(series, launch, workload, streams.get(workload, 1)) for launch, workload in keys)
+    limits = {(row.launch, row.workload): row.break_even_cycle_ms for row in arithmetic}
+    return tuple(
+        _row(series, launch, workload, streams.get(workload, 1)).model_copy(
+            update={"break_even_cycle_ms": limits.get((launch, workload))}
+        )
+        for launch, workload in keys
+    )
 
 
 def _row(series: Sequence[Series], launch: str, workload: str, streams: int) -> ArmRow:
     mine = {s.metric: s for s in series if (s.launch, s.workload) == (launch, workload)}
     first = next(iter(mine.values()))
-    decode, accept = _median(mine.get(DECODE)), _median(mine.get(ACCEPT))
+    decode = _median(mine.get(DECODE))
     total = _median(mine.get(TOTAL)) if streams > 1 else None
-    control = _control(series, workload, DECODE)
-    reached, twin = (decode, control) if streams == 1 else (total, _control(series, workload, TOTAL))
+    reached = decode if streams == 1 else total
+    twin = _control(series, workload, DECODE if streams == 1 else TOTAL)
     timed = first.role != "instrumented"
-    speculative = first.role == "arm" and accept is not None
     return ArmRow(
         launch=launch,
         arm=first.arm,
@@ -68,11 +72,10 @@ def _row(series: Sequence[Series], launch: str, workload: str, streams: int) -> 
         decode_tok_s=decode,
         total_tok_s=total,
         cycle_ms=_median(mine.get(CYCLE)),
-        accept_length=accept,
+        accept_length=_median(mine.get(ACCEPT)),
         # An arm that carries instruments is never counted for throughput.
         speed_up=reached / twin if reached is not None and twin and timed else None,
         speed_up_of=DECODE if streams == 1 else TOTAL,
-        break_even_cycle_ms=accept / control * 1e3 if speculative and accept and control else None,
     )
 
 

@@ -15,13 +15,14 @@ from markupsafe import Markup
 
 from tokgate.records import RunEvidence
 
-from . import figures, phases, simulated
+from . import arithmetic, figures, gain, phases, simulated, split_cells, sweep
 from .chart import charts
 from .conclusion import counted
 from .environment_matrix import LEGEND, matrix_of
 from .nccl_matrix import LEGEND as NCCL_LEGEND
 from .nccl_matrix import STAGES, five_states
 from .raw_files import raw_files
+from .since_baseline import changes
 from .telemetry_strip import strips
 from .verdict_json import VerdictFile
 from .verdict_rows import difference_rows, row_groups
@@ -71,10 +72,18 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
         "nccl": five_states(file.nccl) if file.nccl is not None else None,
         "nccl_stages": STAGES,
         "nccl_legend": NCCL_LEGEND,
+        "arithmetic": arithmetic,
+        "gain": gain,
+        "split_cells": split_cells,
+        "since": tuple(changes(file.since_baseline)),
         "phase_columns": phases.COLUMNS,
         "phase_rows": [phases.cells(row) for row in phases.phase_rows(file.phases)],
         "phases_unknown": phases.unknown_of(file.phases),
         "phases_disputed": phases.disputed(file.phases),
+        "sweep_columns": sweep.COLUMNS,
+        "sweep_rows": sweep.rows_of(file.sweep) if file.sweep is not None else (),
+        "sweep_lines": sweep.lines_of(file.sweep) if file.sweep is not None else (),
+        "sweep_note": sweep.NOTE,
         "strips": strips(evidence.launches),
         "folder": folder,
         "files": raw_files(folder),

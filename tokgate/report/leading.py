@@ -9,11 +9,11 @@ from tokgate.records import PRECEDENCE, Outcome, Verdict
 DRIFT = "drift"
 TWIN, BASELINE, TUNING = "speculation_beats_its_twin", "stored_baseline", "nccl_tuning"
 # What a session was run for, in the order of its questions.
-ANSWERS = (TWIN, BASELINE, "nccl_truth", TUNING)
+ANSWERS = (TWIN, BASELINE, "sweep", "nccl_truth", TUNING)
 # What must hold for any number to count, once a launch and workload: nobody asked for it, everybody relies on it.
 ROUTINE = ("environment_truth", "steadiness", "cache_state", "client_headroom")
 # Judged on two launches or more: where one of those is invalid, so is the comparison.
-_COMPARISONS = (TWIN, "lossless", DRIFT, BASELINE)
+_COMPARISONS = (TWIN, "lossless", DRIFT, BASELINE, "sweep")
 # Judged on the window itself: what it leaves open is open in every comparison as well.
 _WINDOW = (DRIFT, "steadiness")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tokgate.records import Outcome
 
-from . import figures, phases, simulated
+from . import arithmetic, figures, gain, phases, simulated, split_cells, sweep
 from .arms import ArmRow
 from .nccl_matrix import STAGES, StageCell, five_states
+from .since_baseline import changes
 from .telemetry import line_of
 from .verdict_json import VerdictFile
 from .verdict_rows import VerdictRow, verdict_rows
@@ -45,6 +46,10 @@ def render(file: VerdictFile, folder: str) -> str:
     body: list[str] = []
     for section in (
         _arm_table(file),
+        _arithmetic(file),
+        _gains(file),
+        _since_baseline(file),
+        _sweep(file),
         _phases(file),
         _verdict_table(file),
         _reasons(file),
@@ -114,6 +119,69 @@ def _arm_cells(arm: ArmRow) -> Iterable[str]:
     yield figures.optional(arm.accept_length, "accept_length")
     yield figures.NONE if arm.speed_up is None else f"{arm.speed_up:.3f} {arm.compared}".rstrip()
     yield str(arm.n)
+
+
+def _arithmetic(file: VerdictFile) -> list[str]:
+    if not file.arithmetic:
+        return []
+    return [
+        *_headed("Arithmetic", arithmetic.COLUMNS, arithmetic.numeric),
+        *(_row(text(cell) for cell in arithmetic.cells(row)) for row in file.arithmetic),
+        *_bullets(f"not told, {where}: {why}" for where, why in arithmetic.untold(file.arithmetic)),
+    ]
+
+
+def _gains(file: VerdictFile) -> list[str]:
+    if not file.gains:
+        return []
+    levels = gain.tabled(file.gains)
+    title = "Gain by concurrency"
+    return [
+        *(_headed(title, gain.COLUMNS, gain.numeric) if levels else ("", f"## {title}")),
+        *(_row(text(cell) for cell in cells) for cells in levels),
+        *_bullets(line for told, notes in gain.sentences(file.gains) for line in (told, *notes)),
+    ]
+
+
+def _since_baseline(file: VerdictFile) -> list[str]:
+    if not file.since_baseline:
+        return []
+    found = tuple(changes(file.since_baseline))
+    table = (
+        *_headed("Since the stored baseline", split_cells.COLUMNS, split_cells.numeric),
+        *(_row(text(cell) for cell in split_cells.cells(one)) for one in found),
+    )
+    untold = (f"{o.arm} {o.workload}: not compared: {o.why}" for o in file.since_baseline if o.change is None)
+    notes = (f"{where}: {note}" for where, note in split_cells.noted(found))
+    return [*(table if found else ("", "## Since the stored baseline")), *_bullets((*untold, *notes))]
+
+
+def _headed(title: str, columns: Sequence[str], numeric: Callable[[int], bool]) -> list[str]:
+    """Return the lines of a table from its title to the rule below its head."""
+    rule = "".join("--:|" if numeric(i) else "---|" for i in range(len(columns)))
+    return ["", f"## {title}", "", f"| {' | '.join(columns)} |", f"|{rule}"]
+
+
+def _bullets(lines: Iterable[str]) -> list[str]:
+    told = [f"- {text(line, 500)}" for line in lines]
+    return ["", *told] if told else []
+
+
+def _sweep(file: VerdictFile) -> list[str]:
+    if file.sweep is None:
+        return []
+    return [
+        "",
+        f"## Sweep of {text(file.sweep.arm)}",
+        "",
+        f"| {' | '.join(sweep.COLUMNS)} |",
+        f"|---|---|{'--:|' * (len(sweep.COLUMNS) - 2)}",
+        *(_row(text(cell) for cell in cells) for cells, _ in sweep.rows_of(file.sweep)),
+        "",
+        *(f"- {text(line, 400)}" for line in sweep.lines_of(file.sweep)),
+        "",
+        text(sweep.NOTE, 600),
+    ]
 
 
 def _phases(file: VerdictFile) -> list[str]:

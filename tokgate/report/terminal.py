@@ -8,10 +8,11 @@ from typing import TextIO
 
 from tokgate.records import Outcome, Verdict
 
-from . import figures, simulated
+from . import closing, figures, simulated
 from .conclusion import NOTE, counted, word_of
 from .kept import Together, together
 from .leading import BASELINE, ROUTINE
+from .sweep import terminal_lines
 from .verdict_json import VerdictFile
 from .visible import columns, fit, one_line, wrapped
 
@@ -76,6 +77,10 @@ def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) 
             lines.append(f"{'':{_LABEL}} … and {others} more with the same next step: see report.html")
     if left:
         lines.append(f"{'':{_LABEL}} … and {left} more that hold: see verdict.json")
+    lines += closing.lines(file, width)
+    if file.sweep is not None:
+        for words in terminal_lines(file.sweep):
+            lines += wrapped(words, width, indent="  ", first="", most=_REASON_LINES)
     for test in file.unclassified:
         lines.append(
             fit(f"{_painted('FAILED', 'error', colour=colour)}       {one_line(test)}", width + 9 * colour)

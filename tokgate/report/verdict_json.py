@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
@@ -31,13 +32,19 @@ from tokgate.records.nccl import NcclTruth
 from tokgate.records.phases import PhaseTable
 from tokgate.rig.models import Rig
 from tokgate.verdicts.identity import bounded_version
+from tokgate.verdicts.sweep_best import SweepTable
 
+from .arithmetic import Arithmetic, arithmetic_rows
 from .arms import ArmRow, arm_rows
 from .conclusion import SessionEnd, SessionOutcome, conclude
+from .gain import Gain, gains
 from .leading import worst_first
 from .nccl_matrix import truth_of_run
 from .phases import tables_of
 from .series import Series, series_of
+from .since_baseline import SinceBaseline, since_baseline
+from .sweep import ROLES as OF_A_SWEEP
+from .sweep import table_of as sweep_of
 from .telemetry import WatchedLaunch, watched_launches
 
 SCHEMA_FILE = "schema/verdict.schema.json"
@@ -95,6 +102,17 @@ class VerdictFile(Record):
     rig_description: str
     verdicts: tuple[Verdict, ...] = Field(description="worst first")
     arms: tuple[ArmRow, ...]
+    arithmetic: tuple[Arithmetic, ...] = Field(
+        (), description="of each EAGLE-3 arm and workload: what its cycles make, and what would break even"
+    )
+    gains: tuple[Gain, ...] = Field(
+        (), description="speed-up over the twin by concurrency, and the measured level where it stops winning"
+    )
+    since_baseline: tuple[SinceBaseline, ...] = Field(
+        (),
+        description="of each EAGLE-3 arm and workload with a stored baseline: the change of decode tok/s in log "
+        "shares of acceptance, draft, verify, extend and rest",
+    )
     series: tuple[Series, ...] = Field(description="every value per launch, workload and metric")
     launches: tuple[LaunchSummary, ...]
     environment: tuple[EnvironmentSummary, ...]
@@ -105,6 +123,9 @@ class VerdictFile(Record):
         (),
         description="where the time of a cycle goes, per launch and source; nobody looked where a launch is missing",
     )
+    sweep: SweepTable | None = Field(
+        None, description="steps x topk x draft tokens and the best of them; null where no sweep was made"
+    )
     slates: tuple[CleanSlate, ...] = Field(description="before, between and after the launches")
     telemetry: tuple[WatchedLaunch, ...] = Field((), description="what the machine did while it was measured")
     fingerprint: Fingerprint | None
@@ -113,12 +134,21 @@ class VerdictFile(Record):
 
 
 def build(
-    evidence: RunEvidence, verdicts: Sequence[Verdict], rig: Rig, *, end: SessionEnd | None = None
+    evidence: RunEvidence,
+    verdicts: Sequence[Verdict],
+    rig: Rig,
+    *,
+    end: SessionEnd | None = None,
+    folder: Path | None = None,
 ) -> VerdictFile:
-    """Gather what all reports of a run show. `end` is how the test session went, where there was one."""
+    """Gather what all reports of a run show. `end` is how the test session went, where there was one.
+
+    `folder` is the run's own, where copies of the baselines lie that it was compared with.
+    """
     end = end or SessionEnd()
     conclusion = conclude(verdicts, end)
     series = series_of(evidence)
+    arithmetic = arithmetic_rows(rig, evidence)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
     return VerdictFile(
         simulated=evidence.info.simulated or rig.simulated,
@@ -129,7 +159,15 @@ def build(
         run=evidence.info,
         rig_description=rig.description,
         verdicts=worst_first(verdicts),
-        arms=arm_rows(series, {w.name: w.concurrency for w in rig.workloads}),
+        arms=arm_rows(
+            # A launch of a sweep runs no arm as written: its numbers stand in the sweep's table.
+            [s for s in series if s.role not in OF_A_SWEEP],
+            {w.name: w.concurrency for w in rig.workloads},
+            arithmetic,
+        ),
+        arithmetic=arithmetic,
+        gains=gains(rig, evidence),
+        since_baseline=since_baseline(rig, evidence, folder) if folder is not None else (),
         series=series,
         launches=tuple(_launch(launch) for launch in evidence.launches),
         environment=tuple(
@@ -139,6 +177,7 @@ def build(
         ),
         nccl=truth_of_run(rig, evidence),
         phases=tables_of(evidence),
+        sweep=sweep_of(evidence, rig),
         slates=tuple(s for s in slates if s is not None),
         telemetry=watched_launches(evidence),
         fingerprint=evidence.fingerprint,
@@ -158,7 +197,7 @@ def build(
 
 def dump(file: VerdictFile) -> str:
     """Return the text of verdict.json: ASCII, so that not even a lone surrogate can break a reader."""
-    return json.dumps(_finite(file.model_dump(mode="python")), indent=1, allow_nan=False) + "\n"
+    return json.dumps(finite(file.model_dump(mode="python")), indent=1, allow_nan=False) + "\n"
 
 
 def verdict_schema() -> dict[str, Any]:
@@ -209,14 +248,14 @@ def _environment(launch: str, truth: EnvironmentTruth) -> EnvironmentSummary:
     )
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Replace NaN and infinities, which JSON lacks, by null; an interval with an open end is no interval."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        items = [_finite(item) for item in value]
+        items = [finite(item) for item in value]
         lost = any(item is None and part is not None for item, part in zip(items, value, strict=True))
         return None if lost else items
     return value

@@ -33,7 +33,7 @@ def write_all(
     They go into the run folder itself, or `into` a folder below it. Every file is replaced in one step, so that a reader never meets half of one. Under pytest,
     pytest-html writes its report.html over ours afterwards. Raises OSError.
     """
-    file = verdict_json.build(evidence, verdicts, rig, end=end)
+    file = verdict_json.build(evidence, verdicts, rig, end=end, folder=folder)
     target = into or folder
     _write(target / "verdicts.json", _raw(verdicts))
     _write(target / "verdict.json", verdict_json.dump(file))

@@ -1,0 +1,51 @@
+"""What a terminal says beside the verdicts: why speculation wins or loses, what a change is made of, what measuring costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tokgate.records import Outcome
+
+from . import arithmetic, split_cells
+from .leading import BASELINE
+from .phases import costs_of
+from .verdict_json import VerdictFile
+from .visible import wrapped
+
+MOST = 4  # of each kind; the rest stands in report.html
+_LINES = 3
+
+
+def lines(file: VerdictFile, width: int) -> Iterator[str]:
+    """Yield lines of at most `width` columns."""
+    for text in (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(costs_of(file.phases))):
+        yield from wrapped(text, width, first="", indent="  ", most=_LINES)
+
+
+def _arithmetic(file: VerdictFile) -> list[str]:
+    told = [text for row in file.arithmetic if (text := arithmetic.sentence(row)) is not None]
+    return _some(told)
+
+
+def _gains(file: VerdictFile) -> list[str]:
+    """A single level says what its own verdict says."""
+    return _some([f"{g.arm} by concurrency: {g.gain.words}" for g in file.gains if len(g.gain.levels) > 1])
+
+
+def _since_baseline(file: VerdictFile) -> list[str]:
+    """Where a stored number has moved, or may have: what holds needs no explanation."""
+    moved = {
+        (v.arm, v.workload) for v in file.verdicts if v.check == BASELINE and v.outcome is not Outcome.PASS
+    }
+    return _some(
+        [
+            f"{one.arm} {one.workload} since the baseline: {split_cells.sentence(one.change)}"
+            for one in file.since_baseline
+            if one.change is not None and (one.arm, one.workload) in moved
+        ]
+    )
+
+
+def _some(told: Sequence[str]) -> list[str]:
+    left = len(told) - MOST
+    return list(told) if left <= 0 else [*told[:MOST], f"… and {left} more: see report.html"]
