@@ -8,6 +8,7 @@ pytest_plugins = [
     "fixtures.servers",
     "fixtures.workloads",
     "fixtures.measurements",
+    "fixtures.sweep",
     "fixtures.baselines",
     "fixtures.judging",
     "fixtures.promises",

@@ -50,7 +50,8 @@ def hook_ns(switch: Path, out: Path) -> dict[str, float]:
     from tokgate_probe.recorder import Recorder  # noqa: PLC0415
     from tokgate_probe.switch import Switch  # noqa: PLC0415
 
-    recorder = Recorder(LineFile(out, os.getpid()), {"probe": 1})
+    recorder = Recorder(LineFile(out, os.getpid()))
+    recorder.begin({"probe": 1})
     recorder.start()
     hooks = Hooks(HostClock(), Switch(str(switch)), recorder)
     step, verify = hooks.around("step"), hooks.around("verify")

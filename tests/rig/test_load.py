@@ -135,7 +135,7 @@ WRONG = [
     (('kind = "token-ids"', 'kind = "tokens"'), "prompt_sets.ids: found"),
     (('kind = "token-ids"', 'kind = "tokens"'), 'wanted "token-ids" or "text"'),
     (('kind = "token-ids"', ""), 'wanted a table with kind = "token-ids" or kind = "text"'),
-    (("at_least = 10.0", ""), "a budget needs at_least or at_most"),
+    (("at_least = 10.0", ""), "a budget needs at_least, at_most or break_even_margin"),
     (('mode = "exact"', 'mode = "exact"\ncuont = 3'), 'lossless.cuont: found 3; wanted no key of this name here, nearest known name: "count"'),
     (('name = "small"', 'name = "other"'), 'name: found "other"; wanted "small", the name of the file'),
     (('python = "/opt/python"', ""), "server.python: found nothing; wanted a value: the interpreter that has SGLang"),

@@ -29,6 +29,12 @@ CHANGED = [
     (("at_least = 10.0", "at_least = 10.0\nat_most = 5.0"), "budgets[0].at_least: found 10.0; wanted at most at_most = 5.0"),
     (('name = "single"', 'name = "lossless"'), 'workloads[0 "lossless"].name: found "lossless"; wanted another name'),
     (('metric = "decode_tok_s"', 'metric = "verify_ms"\narm = "baseline"'), 'budgets[0].arm: found "baseline" for verify_ms; wanted an eagle3 arm'),
+    # budgets
+    (("at_least = 10.0", "break_even_margin = 0.05"), "budgets[0].break_even_margin: found 0.05 for decode_tok_s; wanted at_least or at_most: only verify_ms, verify_p95_ms, cycle_ms, accept_length have a break-even"),
+    (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nat_most = 20.0\nbreak_even_margin = 0.05'), "budgets[0].break_even_margin: found 0.05 beside at_most; wanted one of them"),
+    (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nbreak_even_margin = 5'), "budgets[0].break_even_margin: found 5.0; wanted from 0 to below 1: 0.05 asks speculation to win by 5 %"),
+    (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nbreak_even_margin = -0.05'), "budgets[0].break_even_margin: found -0.05; wanted from 0"),
+    (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\narm = "baseline"\nbreak_even_margin = 0.05'), 'budgets[0].arm: found "baseline" for cycle_ms; wanted an eagle3 arm'),
     # settings
     (('OMP_NUM_THREADS = "1"', 'NCCL_PROTO = "Simple"'), 'server.environment.NCCL_PROTO: found "Simple", and "LL" in server.nccl; wanted it in one of the two only'),
     (('OMP_NUM_THREADS = "1"', 'TOKGATE_MARK = "x"'), "server.environment.TOKGATE_MARK: found"),
@@ -71,6 +77,14 @@ ADDED = [
     (TWIN.format(arm="*", workload="singel"), 'twins[0].workload: found "singel"; wanted a workload or * of this rig, nearest known name: "single"'),
     (TWIN.format(arm="baseline", workload="*"), 'twins[0].arm: found "baseline"; wanted an eagle3 arm or *'),
     ('[instruments]\nskip = "no time"\n[[budgets]]\nmetric = "verify_ms"\nat_most = 5.0\n', 'budgets[1].metric: found "verify_ms" with instruments.skip = "no time"; wanted no skip, or no such budget'),
+    ('[[arms]]\nname = "fixed"\nkind = "eagle3"\ndraft_model_path = "d"\nnum_steps = 2\ntopk = 1\nnum_draft_tokens = 3\nacceptance = 2.5\n[[budgets]]\nmetric = "accept_length"\narm = "fixed"\nat_least = 2.0\n', 'budgets[1].arm: found "fixed" for accept_length, with acceptance = 2.5; wanted an arm with natural acceptance: a pinned one is judged by its pin'),
+    ('[instruments]\nskip = "no time"\n[[budgets]]\nmetric = "verify_ms"\nbreak_even_margin = 0.05\n', 'budgets[1].metric: found "verify_ms" with instruments.skip = "no time"'),
+    ('[instruments]\nworkloads = ["singel"]\n', 'instruments.workloads[0]: found "singel"; wanted a workload of this rig, nearest known name: "single"'),
+    ('[instruments]\nworkloads = ["single", "single"]\n', 'instruments.workloads[1]: found "single"; wanted each workload once'),
+    ("[instruments]\nworkloads = []\n", "instruments.workloads: found []"),
+    ("[instruments]\ncost_pairs = 5\n", "instruments.cost_pairs: found 5; wanted at least 6, fewer have no interval; or 0"),
+    ('[instruments]\nworkloads = ["single"]\n' + WORKLOAD.format(name="two") + '\n[[budgets]]\nmetric = "verify_ms"\nworkload = "two"\nat_most = 5.0\n', 'budgets[1].workload: found "two" for verify_ms, not among instruments.workloads; wanted "two" in instruments.workloads'),
+    (WORKLOAD.format(name="probe-off"), 'workloads[1 "probe-off"].name: found "probe-off"; wanted another name: starts without the probe run under this one'),
     ("[floors.decode]\nrelative = 0.1\n", 'floors.decode: found "decode"; wanted a metric of this rig'),
 ]  # fmt: skip
 

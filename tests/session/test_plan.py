@@ -157,6 +157,26 @@ def test_they_take_the_timed_workloads_as_often_as_the_rig_allows() -> None:
     assert "05-eagle3-2step-phases, 06-eagle3-pinned-phases last" in "\n".join(describe(small_rig()))
 
 
+def test_they_take_the_workloads_that_the_rig_names_and_it_is_said_beforehand() -> None:
+    rig = instrumented_rig(workloads=["conc4"], repeats=2, trace=False)
+    launch = instrumented_launches(rig)[0]
+    assert [w.name for w in workloads_of(rig_for(rig, launch), launch)] == ["conc4"]
+    assert "each of them: conc4; 2 pairs of starts with the probe on and off" in describe(rig)
+    said = "\n".join(describe(instrumented_rig(cost_pairs=8)))
+    assert "single, conc4; 8 pairs of starts with the probe on and off; a trace of a few steps" in said
+    assert "no pair without the probe" in "\n".join(describe(instrumented_rig(cost_pairs=0)))
+
+
+def test_the_control_arm_carries_them_last_where_the_rig_says_so() -> None:
+    found = instrumented_launches(instrumented_rig(control=True))
+    assert [(x.id, x.arm) for x in found] == [
+        ("05-eagle3-2step-phases", "eagle3-2step"),
+        ("06-eagle3-pinned-phases", "eagle3-pinned"),
+        ("07-baseline-phases", "baseline"),
+    ]
+    assert not [x for x in found if x.stands_for_arm]
+
+
 def test_they_are_left_out_for_a_reason_that_is_printed() -> None:
     rig = instrumented_rig(skip="500 GB of weights")
     assert instrumented_launches(rig) == ()

@@ -8,9 +8,12 @@ from typing import Any, Literal
 from .host import ProcessSeen
 from .record import Record, Unread, Whole
 
-# The last three are never timed against a stored baseline: a start under NCCL's debug lines, the control arm
-# without the rig's NCCL block, and an arm that carries the instruments of its phases.
-Role = Literal["control", "arm", "control-again", "nccl-proof", "nccl-off", "instrumented"]
+# Those from nccl-proof on are never timed against a stored baseline: a start under NCCL's debug lines, the control
+# arm without the rig's NCCL block, an arm that carries the instruments of its phases, an arm with another setting
+# of speculation, and the control arm beside that.
+Role = Literal[
+    "control", "arm", "control-again", "nccl-proof", "nccl-off", "instrumented", "sweep", "sweep-control"
+]
 
 
 class Launch(Record):

@@ -19,6 +19,7 @@ from tokgate.rig.nearest import nearest
 from tokgate.rig.overrides import apply_overrides
 from tokgate.rig.problems import Problem, problems_of, rig_error
 from tokgate.rig.rules.arms import broken_arms
+from tokgate.rig.rules.budgets import broken_budgets
 from tokgate.rig.rules.gpus import broken_gpus
 from tokgate.rig.rules.host import broken_host
 from tokgate.rig.rules.instruments import broken_instruments
@@ -26,6 +27,7 @@ from tokgate.rig.rules.names import broken_names
 from tokgate.rig.rules.nccl import broken_nccl
 from tokgate.rig.rules.prompts import broken_prompts
 from tokgate.rig.rules.settings import broken_settings
+from tokgate.rig.rules.sweep import broken_sweep
 from tokgate.rig.spelling import KeyPath, spell
 
 _FOLDER = "rigs"
@@ -38,6 +40,8 @@ _RULES = (
     broken_nccl,
     broken_prompts,
     broken_instruments,
+    broken_budgets,
+    broken_sweep,
 )
 
 

@@ -102,6 +102,37 @@ class InstrumentsSpec(Record):
     repeats: PositiveInt | None = Field(
         None, description="at most this many repeats of each workload; an interval needs 6"
     )
+    workloads: tuple[Name, ...] | None = Field(
+        None, min_length=1, description="the workloads they take; left out: all of them"
+    )
+    control: bool = Field(
+        False, description="also launch the control arm with instruments: the plain decode step's own time"
+    )
+    cost_pairs: int | None = Field(
+        None,
+        ge=0,
+        description="pairs of starts with the probe on and off, in the first workload; an interval needs 6; "
+        "left out: one for each judged start",
+    )
+    trace: bool = Field(True, description="profile a few steps with torch's profiler, behind all workloads")
+
+
+class SweepSpec(Record):
+    """Steps x topk x draft tokens of one arm, a launch each; measured only where `-m sweep` asks for it."""
+
+    arm: Name = Field(description="the eagle3 arm whose draft model, arguments and environment are used")
+    num_steps: tuple[PositiveInt, ...] = Field(min_length=1, description="the draft steps of one cycle")
+    topk: tuple[PositiveInt, ...] = Field((1,), min_length=1, description="the branches of each draft step")
+    num_draft_tokens: tuple[PositiveInt, ...] = Field(
+        (), description="the tokens that one cycle verifies, of trees only: a chain has num_steps + 1"
+    )
+    workloads: tuple[Name, ...] = Field((), description="names of workloads; all of them where none is named")
+    repeats: PositiveInt | None = Field(
+        None, description="barrier starts of each workload and launch, in place of the workload's own"
+    )
+    most: PositiveInt = Field(
+        12, description="more server launches than this are refused, the two of the control arm counted"
+    )
 
 
 class ArmSpec(Record):
@@ -195,19 +226,39 @@ class LosslessSpec(Record):
 
 
 class Budget(Record):
-    """A fixed limit on one metric."""
+    """A limit on one metric: fixed, or derived from where speculation breaks even."""
 
     metric: str
     arm: str = Field("*", description="arm name, or * for all")
     workload: str = Field("*", description="workload name, or * for all")
     at_least: float | None = None
     at_most: float | None = None
+    break_even_margin: float | None = Field(
+        None,
+        description="instead of a number: the limit with which speculation still wins by this much over the control "
+        "arm of the same session, 0.05 for 5 %; of verify_ms, verify_p95_ms, cycle_ms and accept_length",
+    )
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> Budget:
-        if self.at_least is None and self.at_most is None:
-            raise ValueError("a budget needs at_least or at_most")
+        if self.at_least is None and self.at_most is None and self.break_even_margin is None:
+            raise ValueError("a budget needs at_least, at_most or break_even_margin")
         return self
+
+    @property
+    def words(self) -> str:
+        """Return "at least 1, at most 2", or "break-even minus 5 %"."""
+        named = (("at least", self.at_least), ("at most", self.at_most))
+        told = [f"{word} {limit:g}" for word, limit in named if limit is not None]
+        if self.break_even_margin is not None:
+            told.append(break_even_words(self.metric, self.break_even_margin))
+        return ", ".join(told)
+
+
+def break_even_words(metric: str, margin: float) -> str:
+    """Return "break-even minus 5 %": shorter is better; of an accept length, where longer is, "plus"."""
+    which = "plus" if metric == "accept_length" else "minus"
+    return f"break-even {which} {100 * margin:g} %" if margin else "break-even"
 
 
 class Floor(Record):
@@ -238,6 +289,7 @@ class Rig(Record):
     server: ServerSpec
     nccl_proof: NcclProofSpec = NcclProofSpec()
     instruments: InstrumentsSpec = InstrumentsSpec()
+    sweep: SweepSpec | None = None
     arms: tuple[ArmSpec, ...] = Field(min_length=1)
     prompt_sets: dict[Name, PromptSet] = Field(min_length=1)
     workloads: tuple[WorkloadSpec, ...] = Field(min_length=1)

@@ -30,6 +30,7 @@ from .measure import Rounds, plain_rounds
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
 from .plan import describe
 from .run_folder import RunFolder, load_launch
+from .sweep_plan import describe_sweep
 
 
 class LiveSession:
@@ -65,7 +66,7 @@ class LiveSession:
     def _begin(self) -> None:
         self._folder.write_record("run.json", self._info)
         self._folder.write_record("rig.json", self.rig)
-        for line in describe(self.rig):
+        for line in (*describe(self.rig), *describe_sweep(self.rig)):
             self._say(line)
         host = connect(self.rig.host, redactor=self._redactor)
         held = self._held.enter_context(lease(host, owner=self._info.run_id))
@@ -132,7 +133,7 @@ class LiveSession:
     def _shared_cause(self) -> LaunchEvidence | None:
         """Return the first launch that failed for a cause that all launches share, if one has."""
         for evidence in self._measured.values():
-            first = evidence.launch.role in ("control", "nccl-proof")
+            first = evidence.launch.role in ("control", "nccl-proof", "sweep-control")
             if first and evidence.failure and evidence.failure.cause in _SHARED:
                 return evidence
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokgate.records import Launch
-from tokgate.rig.instruments import instrumented
+from tokgate.rig.instruments import cost_pairs, instrumented
 from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
+from tokgate.rig.sweep import swept
 
 LOSSLESS = "lossless"  # name of the untimed workload whose outputs are compared between arms
 
@@ -52,12 +53,14 @@ def off_launch(rig: Rig) -> Launch | None:
 def instrumented_launches(rig: Rig) -> tuple[Launch, ...]:
     """Return one launch an EAGLE-3 arm that carries the instruments of its phases; none where the rig skips them.
 
-    They come after everything that is timed, and none of their numbers is one of the arm's own.
+    They come after everything that is timed, and none of their numbers is one of the arm's own. The control arm's,
+    where the rig wants one, is the last: the others keep the numbers they have without it.
     """
     if rig.instruments.skip is not None:
         return ()
     first = len(plan_launches(rig)) + has_nccl(rig) + 1
     arms = [a for a in rig.arms if a.kind == "eagle3"]
+    arms += [rig.control] if arms and rig.instruments.control else []
     return tuple(
         Launch(id=f"{number:02d}-{arm.name}-phases", arm=arm.name, role="instrumented")
         for number, arm in enumerate(arms, start=first)
@@ -67,10 +70,13 @@ def instrumented_launches(rig: Rig) -> tuple[Launch, ...]:
 def rig_for(rig: Rig, launch: Launch) -> Rig:
     """Return the rig as this launch has it.
 
-    Without its NCCL block for the launch that shows what it buys; with fewer repeats where instruments are carried.
+    Without its NCCL block for the launch that shows what it buys; with fewer repeats where instruments are carried;
+    with its workloads and setting where it is one of a sweep.
     """
     if launch.role == "instrumented":
         return instrumented(rig)
+    if launch.role in ("sweep", "sweep-control"):
+        return swept(rig, launch.id)
     if launch.role != "nccl-off":
         return rig
     return rig.model_copy(update={"server": rig.server.model_copy(update={"nccl": {}})})
@@ -84,6 +90,7 @@ class Batch:
     number: int  # warm-ups count from 0 as well: they come first
     warmup: bool
     indexes: tuple[int, ...]
+    switch: bool | None = None  # the probe is switched on or off for it; None: left as it is
 
 
 def lossless_workload(rig: Rig) -> WorkloadSpec | None:
@@ -169,8 +176,13 @@ def _describe_nccl(rig: Rig) -> tuple[str, ...]:
 def _describe_phases(rig: Rig) -> tuple[str, ...]:
     launches = instrumented_launches(rig)
     if launches:
+        names, pairs = ", ".join(w.name for w in instrumented(rig).workloads), cost_pairs(rig)
+        paired = (
+            f"{pairs} pairs of starts with the probe on and off" if pairs else "no pair without the probe"
+        )
         return (
             f"phases, where their tests are selected: {', '.join(launch.id for launch in launches)} last",
+            f"each of them: {names}; {paired}{'; a trace of a few steps' if rig.instruments.trace else ''}",
         )
     if rig.instruments.skip is not None:
         return (f"no launch with instruments, since {rig.instruments.skip}: nothing is promised on phases",)
