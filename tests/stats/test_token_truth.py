@@ -78,8 +78,9 @@ def test_every_quantile_is_that_of_the_truth(tmp_path: Path, tokens: int, interv
         for attempt in range(1, 6):
             generations = streamed(server, tokens)
             requests = server.truth("request", expected=attempt * AT_ONCE)[-AT_ONCE:]
-            if longest_way_ms(generations, requests) < 1.0:
-                break  # else the machine was too busy for this start to say anything
+            way_ms = longest_way_ms(generations, requests)
+            if way_ms < 1.0:
+                break  # else the machine was too busy for this start to say much
     chunks, found = sent(requests, tokens, interval), token_times(generations)
 
     each_token = [ms / tokens for ms, tokens in chunks for _ in range(tokens)]
@@ -94,6 +95,7 @@ def test_every_quantile_is_that_of_the_truth(tmp_path: Path, tokens: int, interv
     assert (found.tokens, found.gaps) == (len(each_token), len(gaps))
     assert {name for name in truth if FEWEST[{**TOKENS, **GAPS}[name]] <= len(gaps)} == set(found.values)
     for name, value in found.values.items():
-        assert value == pytest.approx(truth[name], rel=LIMIT), name
+        # No gap is off by more than its chunks were on their way.
+        assert value == pytest.approx(truth[name], abs=max(LIMIT * truth[name], way_ms)), name
     cycles = sum(g.counters.spec.verify_ct or 0 for g in generations if g.counters and g.counters.spec)
     assert found.crowded == (0 if interval == 1 else cycles - len(gaps))
