@@ -1,9 +1,10 @@
 """How many draft tokens a verify accepts: fixed by the prompt, so that two runs of one prompt agree exactly.
 
 The target agrees with the next draft token with chance p (the prompt's own, near `accept_p`), so the mean accept
-length is 1 + p + p^2 for two steps: 1.85 at p = 0.5488. The draws are even over every `accept_block` verifies
-(one from each of as many equal parts of 0 to 1, shuffled), so that a handful of short answers says what hundreds
-of long ones would. SGLANG_SIMULATE_ACC_LEN pins it as SGLang does.
+length is 1 + p + p^2 for two steps: 1.85 at p = 0.5488. A tree offers b = min(topk, (draft tokens - 1) / steps)
+siblings a step where a chain offers one token: p becomes 1 - (1 - p) ** (1 + 0.4 (b - 1)). The draws are even over
+every `accept_block` verifies (one from each of as many equal parts of 0 to 1, shuffled), so that a handful of short
+answers says what hundreds of long ones would. SGLANG_SIMULATE_ACC_LEN pins it as SGLang does.
 """
 
 from __future__ import annotations
@@ -41,14 +42,22 @@ class Acceptance:
     """The acceptance of one request, verify by verify."""
 
     def __init__(
-        self, knobs: Knobs, *, prompt_seed: int, steps: int, topk: int = 1, pinned: Pin | None = None
+        self,
+        knobs: Knobs,
+        *,
+        prompt_seed: int,
+        steps: int,
+        topk: int = 1,
+        draft_tokens: int = 0,
+        pinned: Pin | None = None,
     ) -> None:
+        """`draft_tokens`: what one cycle verifies, the root included; 0: as many as a whole tree has."""
         self._steps = steps
         self._pin = pinned
         self._random = random.Random(f"accept/{prompt_seed}")  # noqa: S311 - fixed by the prompt
         own = knobs.accept_p + self._random.uniform(-1, 1) * knobs.accept_wobble
-        # A tree offers siblings where a chain offers one token.
-        self._p = 1 - (1 - min(1.0, max(0.0, own))) ** (1 + 0.4 * (topk - 1))
+        siblings = min(topk, max(1.0, (draft_tokens - 1) / steps)) if draft_tokens and steps else topk
+        self._p = 1 - (1 - min(1.0, max(0.0, own))) ** (1 + 0.4 * (siblings - 1))
         self._block = knobs.accept_block
         self._draws: list[float] = []
 

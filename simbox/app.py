@@ -213,6 +213,7 @@ class App:
 
     async def _stop_profile(self, exchange: Exchange) -> None:
         folder = self.engine.profiler.stop()
+        await asyncio.to_thread(self.engine.profiler.wait)
         if folder is None:
             exchange.answer(500, b"Internal Server Error", "text/plain; charset=utf-8")
             return

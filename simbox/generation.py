@@ -39,6 +39,7 @@ class Maker:
     draft: str  # its name; "" without speculation
     steps: int
     topk: int
+    draft_tokens: int
     pin: Pin | None
 
     def make(self, prompt: Sequence[int], sampling: dict[str, Any], *, sink: Sink, stream: bool) -> Request:
@@ -72,7 +73,12 @@ class Maker:
             # Which draft tokens are right depends on the drafter too.
             own = prompt_seed(prompt, self.draft)
             acceptance = Acceptance(
-                self.knobs, prompt_seed=own, steps=self.steps, topk=self.topk, pinned=self.pin
+                self.knobs,
+                prompt_seed=own,
+                steps=self.steps,
+                topk=self.topk,
+                draft_tokens=self.draft_tokens,
+                pinned=self.pin,
             )
         return Request(
             prompt=prompt,

@@ -13,7 +13,14 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from simbox.knobs import Knobs
-from simbox.rank import OVERWRITTEN, RankReady, acts_on, run_detokenizer, run_scheduler_process
+from simbox.rank import (
+    OVERWRITTEN,
+    RankReady,
+    SchedulerArguments,
+    acts_on,
+    run_detokenizer,
+    run_scheduler_process,
+)
 from simbox.rank_life import RankPlan
 from simbox.step_feed import Feed
 
@@ -53,7 +60,9 @@ class Tree:
             told, end = self._context.Pipe(duplex=False)
             with _nccl_as_it_arrives(plan.knobs, plan.rank):
                 shared = (self.load, told)
-                self._start(f"scheduler_{plan.rank}", run_scheduler_process, (plan,), shared=shared)
+                told_plugins = SchedulerArguments("EAGLE3" if plan.speculative else None)
+                args = (told_plugins, plan.gpu, plan.rank, plan)
+                self._start(f"scheduler_{plan.rank}", run_scheduler_process, args, shared=shared)
             told.close()
             ends.append(end)
         self.feed = Feed(ends)

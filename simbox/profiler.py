@@ -8,22 +8,35 @@ its all-reduces. The kernels' names prove that NCCL is on the decode path and sa
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from simbox import MARK
 from simbox.model import Kernels, Step
 
 _TARGETS = {"verify": "TARGET_VERIFY", "decode": "DECODE", "prefill": "EXTEND"}
 _LAUNCH_US = 400.0  # what the host needs for a span is over long before the GPU is done
+_CALL_US = 2.0
 _STREAM = 13
 _COMPUTE = "nvjet_sm120_tst_64x8_64x16_4x1_v_bz_TNT"
 Event = dict[str, Any]
+
+
+class _Taken(NamedTuple):
+    """One step of every rank."""
+
+    every: tuple[Step, ...]
+    due_ns: int
+    batch: int
+    tokens: int
 
 
 class Profiler:
@@ -34,7 +47,9 @@ class Profiler:
         self._folder: Path | None = None
         self._left: int | None = None
         self._id = ""
-        self._events: list[list[Event]] = []
+        self._taken: list[_Taken] = []
+        self._launched = 0
+        self._writing = threading.Thread()
 
     @property
     def running(self) -> bool:
@@ -44,14 +59,14 @@ class Profiler:
         """Begin; stops by itself after `steps` steps. OSError when the folder cannot be had."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._left, self._id = folder, steps, str(time.time())
-        self._events = [[] for _ in self._pids]
+        self._taken = []
 
     def step(self, every: Sequence[Step], *, due_ns: int, batch: int, tokens: int) -> bool:
         """Take one step of every rank that was due at `due_ns`; say whether it was the last one."""
         if self._folder is None:
             return False
-        for rank, step in enumerate(every):
-            self._events[rank] += self._spans(rank, step, due_ns / 1000 - step.ms * 1000, batch, tokens)
+        # Only that: what is made of it would make the next step late.
+        self._taken.append(_Taken(tuple(every), due_ns, batch, tokens))
         if self._left is not None:
             self._left -= 1
             if self._left <= 0:
@@ -60,22 +75,45 @@ class Profiler:
         return False
 
     def stop(self) -> Path | None:
-        """Write the traces; returns their folder, None when nothing ran."""
+        """Have the traces written; returns their folder, None when nothing ran."""
         folder, self._folder = self._folder, None
-        if folder is None:
-            return None
-        for rank, events in enumerate(self._events):
-            trace = {
+        if folder is not None:
+            self._writing = threading.Thread(
+                target=self._write, args=(folder, self._id, self._taken), daemon=True
+            )
+            self._writing.start()
+        return folder
+
+    def wait(self) -> None:
+        """Return when the last traces are written."""
+        if self._writing.ident is not None:
+            self._writing.join()
+
+    def _write(self, folder: Path, name: str, taken: list[_Taken]) -> None:
+        """Step by step, so that main need not wait for long to run in between."""
+        for rank in range(len(self._pids)):
+            head = {
                 "schemaVersion": 1,
                 "simulated": MARK,
                 "deviceProperties": [{"id": rank, "name": self._gpu}],
                 "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": len(self._pids)},
                 "displayTimeUnit": "ms",
-                "traceEvents": events,
             }
-            with gzip.open(folder / f"{self._id}-TP-{rank}.trace.json.gz", "wt", encoding="utf-8") as file:
-                json.dump(trace, file)
-        return folder
+            with (
+                contextlib.suppress(OSError),  # the folder was taken away meanwhile
+                gzip.open(
+                    folder / f"{name}-TP-{rank}.trace.json.gz", "wt", compresslevel=1, encoding="utf-8"
+                ) as file,
+            ):
+                file.write(json.dumps(head)[:-1] + ', "traceEvents": [')
+                comma = ""
+                for one in taken:
+                    step = one.every[rank]
+                    begin_us = one.due_ns / 1000 - step.ms * 1000
+                    for events in _batched(self._spans(rank, step, begin_us, one.batch, one.tokens)):
+                        file.write(comma + json.dumps(events)[1:-1])
+                        comma = ", "
+                file.write("]}")
 
     def _spans(self, rank: int, step: Step, begin_us: float, batch: int, tokens: int) -> Iterator[Event]:
         gpu_us = (step.ms - step.phases.get("host", 0.0)) * 1000
@@ -88,7 +126,8 @@ class Profiler:
             count = f" toks={tokens}" if phase == "prefill" else ""
             name = f"step[{_TARGETS[phase]} bs={batch}{count}]" if phase in _TARGETS else phase
             yield from self._span(rank, name, begin_us, length)
-            yield from self._inside(rank, kernels, begin_us, length)
+            launched = list(self._inside(rank, kernels, begin_us, length))
+            yield from self._launches(rank, launched, begin_us, graph=step.graph and phase != "prefill")
             begin_us += length
             if sample:
                 yield from self._inside(rank, Kernels(sample), begin_us, sample * 1000)
@@ -103,6 +142,20 @@ class Profiler:
         }
         yield {**_event("gpu_user_annotation", name, at_us, length_us), "pid": rank, "tid": _STREAM}
 
+    def _launches(self, rank: int, kernels: list[Event], at_us: float, *, graph: bool) -> Iterator[Event]:
+        """Say what launched each kernel: one graph all of them, or each a call of its own."""
+        for number, kernel in enumerate(kernels):
+            if number == 0 or not graph:
+                self._launched += 1
+                name = "cudaGraphLaunch" if graph else "cudaLaunchKernel"
+                yield {
+                    **_event("cuda_runtime", name, at_us + number * _CALL_US, _CALL_US),
+                    "pid": self._pids[rank],
+                    "tid": self._pids[rank],
+                    "args": {"correlation": self._launched},
+                }
+            yield kernel | {"args": kernel["args"] | {"correlation": self._launched}}
+
     def _inside(self, rank: int, kernels: Kernels, at_us: float, length_us: float) -> Iterator[Event]:
         reduces = self._all_reduces if self._kernels and kernels.all_reduce else 0
         parts = max(1, reduces)
@@ -113,6 +166,12 @@ class Profiler:
             yield {**_event("kernel", _COMPUTE, at, compute), **where}
             if reduces:
                 yield {**_event("kernel", self._kernels[rank], at + compute, reduce), **where}
+
+
+def _batched(events: Iterator[Event]) -> Iterator[list[Event]]:
+    """Yield the events by the hundred."""
+    while some := list(islice(events, 100)):
+        yield some
 
 
 def _event(kind: str, name: str, at_us: float, length_us: float) -> Event:

@@ -80,8 +80,24 @@ def run_detokenizer(tree: str, version: str, pipe: Connection) -> None:
         pipe.recv()
 
 
-def run_scheduler_process(plan: RankPlan, pipe: Connection, load: Any, feed: Connection) -> None:
-    """Be one scheduler, under the name by which plugins know one.
+@dataclass(frozen=True)
+class SchedulerArguments:
+    """Of server_args what a plugin may look at. The device is where the rank's time is spent: on the host."""
+
+    speculative_algorithm: str | None
+    device: str = "cpu"
+
+
+def run_scheduler_process(  # noqa: PLR0917 - as multiprocessing hands them over
+    server_args: SchedulerArguments,  # noqa: ARG001 - plugins read it in this frame
+    gpu_id: int,  # noqa: ARG001 - likewise
+    tp_rank: int,  # noqa: ARG001 - likewise
+    plan: RankPlan,
+    pipe: Connection,
+    load: Any,
+    feed: Connection,
+) -> None:
+    """Be one scheduler, under the names by which plugins know one and its arguments.
 
     `load`: shared array of busy, hanging, seconds of load. `feed`: where main tells of each step.
     """

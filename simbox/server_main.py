@@ -160,7 +160,7 @@ async def _serve(
         knobs=knobs, engine=engine, context_length=args["context_length"],
         # By its name: where a checkout lies must not change what is accepted.
         draft=Path(str(args["speculative_draft_model_path"])).name if resolved.speculative else "",
-        steps=resolved.shape.draft_steps, topk=resolved.topk, pin=pin,
+        steps=resolved.shape.draft_steps, topk=resolved.topk, draft_tokens=resolved.shape.draft_tokens, pin=pin,
     )  # fmt: skip
     app = App(
         command=command, args=args, engine=engine, truth=truth, log=log,

@@ -46,6 +46,20 @@ def test_short_answers_say_what_long_ones_would() -> None:
     assert statistics.stdev(lengths(tossed)) > 3 * statistics.stdev(lengths(Knobs()))
 
 
+def test_a_tree_is_accepted_more_as_far_as_its_tokens_go() -> None:
+    def mean(*, topk: int, tokens: int) -> float:
+        walks = [
+            walk(Acceptance(Knobs(), prompt_seed=seed, steps=2, topk=topk, draft_tokens=tokens), 256)
+            for seed in range(20)
+        ]
+        return statistics.mean(a for taken in walks for a in taken)
+
+    chain = mean(topk=1, tokens=3)
+    assert mean(topk=4, tokens=3) == chain  # no room for a sibling
+    assert chain < mean(topk=4, tokens=5) < mean(topk=4, tokens=8)
+    assert mean(topk=4, tokens=9) == mean(topk=4, tokens=21)  # no more than four a step
+
+
 @pytest.mark.parametrize(("length", "low", "high"), [("2.0", 2.0, 2.0), ("1.5", 1.4, 1.6), ("9", 3.0, 3.0)])
 def test_a_pinned_length(length: str, low: float, high: float) -> None:
     pinned = pin({"SGLANG_SIMULATE_ACC_LEN": length})

@@ -102,7 +102,7 @@ def p50(some: tuple[Cycle, ...], phase: str) -> float:
 
 
 def test_a_plugins_clock_finds_in_every_rank_what_it_spent(tmp_path: Path, clocked: dict[str, str]) -> None:
-    with serving(tmp_path, "--tp-size", "2", *EAGLE3, knobs=LONG, **clocked) as server:
+    with serving(tmp_path / "box", "--tp-size", "2", *EAGLE3, knobs=LONG, **clocked) as server:
         server.await_line("Failed to execute general plugin: broken")
         server.generate(tokens=120)
         (request,) = server.truth("request", expected=1)
@@ -127,7 +127,7 @@ def test_a_plugins_clock_finds_in_every_rank_what_it_spent(tmp_path: Path, clock
 
 
 def test_plain_decoding_is_a_call_too(tmp_path: Path, clocked: dict[str, str]) -> None:
-    with serving(tmp_path, **clocked) as server:
+    with serving(tmp_path / "box", **clocked) as server:
         server.generate(tokens=40)
         run = truth_of(server, steps=39)
         real = cycles(run, kind="decode")
@@ -137,7 +137,7 @@ def test_plain_decoding_is_a_call_too(tmp_path: Path, clocked: dict[str, str]) -
 
 
 def test_before_0_5_11_there_were_no_plugins(tmp_path: Path, clocked: dict[str, str]) -> None:
-    with serving(tmp_path, *EAGLE3, "--sim-version", "0.5.9", **clocked) as server:
+    with serving(tmp_path / "box", *EAGLE3, "--sim-version", "0.5.9", **clocked) as server:
         assert server.generate(tokens=8)["meta_info"]["completion_tokens"] == 8
         assert list((tmp_path / "out").iterdir()) == []
 
@@ -149,7 +149,7 @@ def test_a_plugin_that_raises_in_a_step_ends_its_scheduler(tmp_path: Path) -> No
     )
     plugin(tmp_path / "plugins", "deadly", code)
     path = f"{REPOSITORY}:{tmp_path / 'plugins'}"
-    with serving(tmp_path, "--skip-server-warmup", *EAGLE3, PYTHONPATH=path) as server:
+    with serving(tmp_path / "box", "--skip-server-warmup", *EAGLE3, PYTHONPATH=path) as server:
         with pytest.raises((ConnectionError, OSError)):
             server.generate(tokens=200)
         server.await_line("Scheduler hit an exception: Traceback")
@@ -165,7 +165,7 @@ def test_the_device_timer_and_the_trace_tell_what_the_gpu_did(
     quiet = "noise_step = 0.0\nnoise_request = 0.0\nnoise_start = 0.0\n"
     arguments = ("--tp-size", "2", "--enable-metrics", *EAGLE3)
     timer = TUNED | {"SGLANG_ENABLE_METRICS_DEVICE_TIMER": "1"}
-    with serving(tmp_path, *arguments, knobs=factors + quiet, **timer) as server:
+    with serving(tmp_path / "box", *arguments, knobs=factors + quiet, **timer) as server:
         before = device_timer(server)
         server.ask("POST", "/start_profile", {"output_dir": str(tmp_path / "trace")})
         server.generate(tokens=60)
