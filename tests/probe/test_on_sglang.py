@@ -21,6 +21,7 @@ import pytest
 from tests.engine.conftest import prompts
 from tests.engine.engine import NATURAL, PLAIN, PLANT, ROOT, ask, built, engine_rig, serving
 from tokgate.records import Generation
+from tokgate.stats.summary import summarise
 
 pytestmark = pytest.mark.engine
 
@@ -53,7 +54,7 @@ class Seen:
         return [answer for answer in self.answers if answer.what in what]
 
 
-def watch(arm: str, folder: Path, cases: tuple[str, ...]) -> Seen:
+def watch(arm: str, folder: Path, cases: tuple[str, ...], *, turns: int = 2) -> Seen:
     if not built():
         pytest.fail("the SGLang CPU environment is not built: run `make sglang-cpu`", pytrace=False)
     switch, order, out = folder / "switch", folder / "order", folder / "probe"
@@ -72,7 +73,7 @@ def watch(arm: str, folder: Path, cases: tuple[str, ...]) -> Seen:
     said: list[tuple[str, Generation, int, int]] = []
     with serving(rig, arm, folder) as server:
         ask(server, prompts(1, seed=11), tokens=TOKENS)  # and whatever readiness was asked with is over
-        for prompt in prompts(2, seed=12):
+        for prompt in prompts(turns, seed=12):
             for what in cases:
                 order.write_text(what if ":" in what else "")
                 handle = os.open(switch, os.O_WRONLY)
@@ -154,3 +155,56 @@ def test_planted_time_is_seen_in_plain_decodes(plain: Seen) -> None:
         assert abs(answer.alternation_ms("decode")) > PLANTED_MS / 2
     for answer in plain.of("on"):
         assert abs(answer.alternation_ms("decode")) < PLANTED_MS / 2
+
+
+# ---------------------------------------------------------------- a tenth of a phase
+TENTHS = {phase: f"{phase}:+10%/2" for phase in PHASES} | {"rest": "rest:+2ms/2"}
+TURNS = 10  # some 250 cycles each
+# What a busy CPU adds: work behind a pause of milliseconds is slower by 0.1 to 0.4 ms, whoever paused.
+ELSEWHERE, ELSEWHERE_MS = 0.05, 0.5
+
+
+@pytest.fixture(scope="module")
+def tenths(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return watch(NATURAL, tmp_path_factory.mktemp("tenths"), tuple(TENTHS.values()), turns=TURNS)
+
+
+def apart(answers: list[Answer], phase: str) -> list[float]:
+    """Return ms by which each slowed cycle's phase is longer than the one before; the plant slows every second call."""
+    found: list[float] = []
+    number = 0  # of the calls under this order
+    for answer in answers:
+        took = _took(answer, phase)
+        found += [
+            after - before
+            for at, (before, after) in enumerate(pairwise(took), start=number + 1)
+            if (at + 1) % 2 == 0  # calls are counted from 1
+        ]
+        number += len(took)
+    return found
+
+
+def _took(answer: Answer, phase: str) -> list[float]:
+    if phase != "rest":
+        return [ms for name, ms, *_ in answer.calls if name == phase]
+    steps = [ms for name, ms, *_ in answer.calls if name == "step"]
+    parts = zip(*(_took(answer, inner) for inner in PHASES), strict=True)
+    return [step - sum(inner) for step, inner in zip(steps, parts, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", [*PHASES, "rest"])
+def test_a_tenth_is_attributed_to_its_phase(tenths: Seen, slow: str) -> None:
+    answers = tenths.of(TENTHS[slow])
+    for phase in (*PHASES, "rest"):
+        longer = summarise(apart(answers, phase))
+        assert longer.n > 100
+        assert longer.interval is not None
+        typical = median(ms for answer in answers for ms in _took(answer, phase))
+        planted_ms = 0.0 if phase != slow else 2.0 if slow == "rest" else 0.1 * typical
+        words = f"{slow} was planted; {phase}: {longer.median:.3f} ms, {longer.interval}, of {typical:.3f}"
+        if phase == slow:
+            assert longer.interval[0] > 0.5 * planted_ms, words
+            assert longer.interval[1] < 1.7 * planted_ms + ELSEWHERE_MS, words
+        elif not (slow == "rest" and phase == "draft"):  # the draft is what comes behind the pause
+            assert abs(longer.median) < max(ELSEWHERE * typical, 0.2), words

@@ -34,8 +34,9 @@ class Over:
 
 
 def recorded(folder: Path, add: Callable[[Recorder], None], *, limit: int = 1 << 20) -> list[Any]:
-    recorder = Recorder(LineFile(folder, 7, limit_bytes=limit), HEADER)
+    recorder = Recorder(LineFile(folder, 7, limit_bytes=limit))
     add(recorder)
+    recorder.begin(HEADER)
     recorder.start()
     recorder.end()
     return [json.loads(line) for line in (folder / "phases-7.jsonl").read_text(encoding="utf-8").splitlines()]
