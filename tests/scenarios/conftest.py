@@ -11,6 +11,10 @@ import pytest
 
 from .expecting import Row
 from .gate_run import GateRun
+from .harm import Harm
+from .harm import harmed as harmed_probe
+from .phase_stories import Plant
+from .phase_stories import planted as planted_phases
 from .playing import AT_ONCE, Playing
 from .stories import SEEDED, STORIES
 
@@ -28,6 +32,10 @@ def playing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
                     begun.begin_row(values["row"])
                 elif name in STORIES:
                     begun.begin(name, STORIES[name])
+                elif name == "planted":
+                    begun.begin(("planted", values["plant"]), _planted(values["plant"]))
+                elif name == "harmed":
+                    begun.begin(("harmed", values["harm"]), _harmed(values["harm"]))
                 elif name in SEEDED:
                     begun.begin((name, values["seed"]), _seeded(name, values["seed"]))
         yield begun
@@ -37,9 +45,17 @@ def _seeded(name: str, seed: int) -> Callable[[Path], GateRun]:
     return lambda folder: SEEDED[name](folder, seed)
 
 
+def _planted(plant: Plant) -> Callable[[Path], GateRun]:
+    return lambda folder: planted_phases(folder, plant)
+
+
+def _harmed(harm: Harm) -> Callable[[Path], GateRun]:
+    return lambda folder: harmed_probe(folder, harm)
+
+
 def _told(playing: Playing, key: object, capsys: pytest.CaptureFixture[str]) -> GateRun:
     run = playing.told(key)
-    if run.repeated is not None:
+    if run.repeated is not None and playing.first_told(key):
         with capsys.disabled():
             print(f"\n{key} was played twice, the box was late: {run.repeated}")
     return run
@@ -59,3 +75,21 @@ def both(playing: Playing, seed: int) -> GateRun:
 @pytest.fixture
 def drawn_loss(playing: Playing, seed: int, capsys: pytest.CaptureFixture[str]) -> GateRun:
     return _told(playing, ("drawn_loss", seed), capsys)
+
+
+@pytest.fixture
+def phases(playing: Playing, capsys: pytest.CaptureFixture[str]) -> GateRun:
+    """Return the session on phases in good health."""
+    return _told(playing, "phases", capsys)
+
+
+@pytest.fixture
+def planted(playing: Playing, plant: Plant, capsys: pytest.CaptureFixture[str]) -> GateRun:
+    """Return the same with phases of other lengths."""
+    return _told(playing, ("planted", plant), capsys)
+
+
+@pytest.fixture
+def harmed(playing: Playing, harm: Harm) -> GateRun:
+    """Return the session whose probe had a bad day."""
+    return playing.told(("harmed", harm))

@@ -21,6 +21,7 @@ class Playing:
         self._pool, self._folder = pool, folder
         self._number = itertools.count(1)
         self._played: dict[object, Future[GateRun]] = {}
+        self._said: set[object] = set()
 
     def begin(self, key: object, play_it: Callable[[Path], GateRun]) -> None:
         """Have `play_it` called with an empty folder; its path tells nothing of what is played."""
@@ -30,6 +31,12 @@ class Playing:
 
     def begin_row(self, row: Row) -> None:
         self.begin(row.scenario, lambda folder: _played(row, folder))
+
+    def first_told(self, key: object) -> bool:
+        """Say whether this is the first time that anybody asks this of `key`."""
+        first = key not in self._said
+        self._said.add(key)
+        return first
 
     def told(self, key: object) -> GateRun:
         return self._played[key].result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 CONTROL, EAGLE3, PROOF = "01-baseline", "02-eagle3-2step", "00-nccl-proof"
+CARRIER = "05-eagle3-2step-phases"  # of the instruments
 
 # ---- what looks
 AT_START = "test_clean_slate_at_the_start"  # no server at all
@@ -12,6 +13,9 @@ SPECULATING = f"{EAGLE3} and (decode_throughput or acceptance_length or cycle_ti
 TRUTH = f"{CONTROL} and environment_truth"
 NCCL_TRUTH = "nccl_truth"
 TWIN = "speculation_beats_its_twin"
+PHASES = "verify_latency or verify_share or phases_agree"
+# Without the budget that is derived from break-even: the controls it asks for would be two launches more.
+FIXED_VERIFY = 'budgets=[{metric="verify_ms", arm="eagle3-2step", workload="single", at_most=19.6}]'
 
 
 def one_stream(*, tokens: int = 32, repeats: int = 6, limit_s: float = 10) -> tuple[str, ...]:
@@ -21,6 +25,11 @@ def one_stream(*, tokens: int = 32, repeats: int = 6, limit_s: float = 10) -> tu
         "lossless.count=1",
         "lossless.output_tokens=4",
     )
+
+
+def phases_of_one_stream() -> tuple[str, ...]:
+    """Return the same with instruments that measure phases and nothing else."""
+    return (*one_stream(), "instruments.cost_pairs=0", "instruments.trace=false")
 
 
 def as_stored(*, repeats: int = 6) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.gate.machine import marked, wait_for
 
+from . import phase_stories
 from .gate_run import GateRun, play
 from .playing import on_time
 from .rows import ROWS
@@ -84,5 +85,9 @@ def drawn_loss(folder: Path, seed: int) -> GateRun:
     )
 
 
-STORIES: dict[str, Callable[[Path], GateRun]] = {"good": good, "traced": traced}
+STORIES: dict[str, Callable[[Path], GateRun]] = {
+    "good": good,
+    "traced": traced,
+    "phases": phase_stories.healthy,
+}
 SEEDED: dict[str, Callable[[Path, int], GateRun]] = {"both": both, "drawn_loss": drawn_loss}
