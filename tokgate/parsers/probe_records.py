@@ -87,5 +87,7 @@ class ProbeFile(Record):
                 f"{self.name}: the probe lost {self.dropped} records ({self.dropped_why or 'no reason told'})"
             )
         if self.calls and not self.ended:
-            found.append(f"{self.name}: no end: the process was killed, its disk was full, or the file was cut")
+            found.append(
+                f"{self.name}: no end: the process was killed, its disk was full, or the file was cut"
+            )
         return tuple(found)
