@@ -6,6 +6,7 @@ from tests.report.examples import run_evidence
 from tokgate.records import Role
 from tokgate.report.arithmetic import Arithmetic
 from tokgate.report.arms import ArmRow, arm_rows
+from tokgate.report.chart import charts
 from tokgate.report.series import Point, Series, series_of
 from tokgate.stats.summary import summarise
 
@@ -91,3 +92,11 @@ def test_of_several_streams_the_total_is_compared_as_the_twin_check_does() -> No
     alone = row(arm_rows(given, {"single": 1}), "02-eagle3")
     assert alone.speed_up == pytest.approx(1.006, abs=0.001)
     assert (alone.total_tok_s, alone.compared) == (None, "")
+
+
+def test_starts_that_only_tell_what_the_probe_costs_are_no_arm_s() -> None:
+    judged = series("05-eagle3-phases", "instrumented", "decode_tok_s", 92.7)
+    off = judged.model_copy(update={"workload": "probe-off"})
+    assert [r.workload for r in arm_rows([judged, off], {})] == ["single"]
+    (chart,) = charts([judged, off])
+    assert [panel.workload for panel in chart.panels] == ["single"]

@@ -9,7 +9,7 @@ from typing import Literal
 from tokgate.records import Record, Role
 
 from .arithmetic import Arithmetic
-from .series import Series
+from .series import Series, judged
 
 CYCLE, ACCEPT = "cycle_ms", "accept_length"
 DECODE: Literal["decode_tok_s"] = "decode_tok_s"
@@ -45,7 +45,7 @@ def arm_rows(
 
     `streams`: how many a workload has at once; one that is not named has one. `arithmetic` knows the break-even.
     """
-    keys = dict.fromkeys((s.launch, s.workload) for s in series)
+    keys = dict.fromkeys((s.launch, s.workload) for s in judged(series))
     limits = {(row.launch, row.workload): row.break_even_cycle_ms for row in arithmetic}
     return tuple(
         _row(series, launch, workload, streams.get(workload, 1)).model_copy(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import figures
-from .series import Point, Series, metrics_of
+from .series import Point, Series, judged, metrics_of
 from .visible import fit, one_line
 
 WIDTH = 380
@@ -88,7 +88,8 @@ class Scale:
 
 def charts(series: Sequence[Series]) -> tuple[Chart, ...]:
     """Return one chart per metric that has at least one known value."""
-    found = (_chart(tuple(s for s in series if s.metric == m and s.known)) for m in metrics_of(series))
+    shown = judged(series)
+    found = (_chart(tuple(s for s in shown if s.metric == m and s.known)) for m in metrics_of(shown))
     return tuple(chart for chart in found if chart is not None)
 
 

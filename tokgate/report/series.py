@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from tokgate.records import LaunchEvidence, Record, Role, RunEvidence, Sample, Summary
+from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
 from tokgate.stats.summary import summarise
 
 
@@ -35,6 +36,11 @@ class Series(Record):
 def series_of(evidence: RunEvidence) -> tuple[Series, ...]:
     """Return every series in order of measurement; values keep the order they were taken in."""
     return tuple(s for launch in evidence.launches for s in _of_launch(launch))
+
+
+def judged(series: Iterable[Series]) -> tuple[Series, ...]:
+    """Leave out the starts that only tell what the probe costs: their one answer is that cost."""
+    return tuple(s for s in series if s.workload not in (PROBE_OFF, PROBE_ON))
 
 
 def metrics_of(series: Iterable[Series]) -> tuple[str, ...]:
