@@ -298,8 +298,16 @@ def test_a_missing_password_is_never_asked_for(tmp_path: Path) -> None:
     assert "-T" in argv
 
 
-def _living(group: int) -> list[int]:
-    """Members of a process group; zombies that init has not collected yet do not count."""
+def _living(group: int, patience_s: float = 5.0) -> list[int]:
+    """Members of a process group; one that was killed may still have to get its turn on a busy machine to die."""
+    end = time.monotonic() + patience_s
+    while (found := _members(group)) and time.monotonic() < end:
+        os.sched_yield()
+    return found
+
+
+def _members(group: int) -> list[int]:
+    """Zombies that init has not collected yet do not count."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

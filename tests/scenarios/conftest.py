@@ -21,8 +21,9 @@ from .stories import SEEDED, STORIES
 
 @pytest.fixture(scope="session")
 def playing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playing]:
-    """Begin everything that a selected test asks for, so that it overlaps."""
-    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    """Begin everything that a selected test of this folder asks for, so that it overlaps."""
+    here = Path(__file__).parent
+    items = [i for i in request.session.items if isinstance(i, pytest.Function) and here in i.path.parents]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         begun = Playing(pool, tmp_path_factory.mktemp("gates"))
         for item in items:
