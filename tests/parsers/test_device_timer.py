@@ -186,3 +186,39 @@ def test_a_counter_that_is_no_number_makes_no_reading(value: str) -> None:
 def test_a_page_that_is_not_sglangs() -> None:
     found = read_device_timer(read_metrics(""), read_metrics("up 1\n"), concurrency=1)
     assert found.why == "nothing of SGLang in /metrics: is --enable-metrics set?"
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (scrape(seconds={**AFTER_SECONDS, "target_verify": 1e308}, graph=1100), "no call takes so long"),
+        (scrape(seconds=AFTER_SECONDS, graph=1e308, eager=1e308), "that is no count"),
+    ],
+)
+def test_counters_beyond_all_measure_make_no_reading(after: Scrape, words: str) -> None:
+    found = read_device_timer(BEFORE, after, concurrency=1)
+    assert found.readings == ()
+    assert words in (found.why or "")
+
+
+def test_requests_a_pass_beyond_all_measure_are_told_shortly() -> None:
+    found = read_device_timer(
+        BEFORE, scrape(seconds=AFTER_SECONDS, graph=101, verify_calls=1e15), concurrency=1
+    )
+    warnings = found.readings[0].warnings
+    assert any("1e+15 requests a pass" in warning for warning in warnings)
+    more = scrape(seconds=AFTER_SECONDS, graph=1100, verify_calls=1e306)
+    assert all(
+        len(w) < 200 for r in read_device_timer(BEFORE, more, concurrency=1).readings for w in r.warnings
+    )
+
+
+def test_more_ranks_than_a_server_has_are_cut_and_told() -> None:
+    ranks = tuple(map(str, range(600)))
+    before, after = (
+        scrape(seconds={"target_verify": n * 1.0}, graph=n * 100, ranks=ranks, verify_calls=None)
+        for n in (1, 2)
+    )
+    found = read_device_timer(before, after, concurrency=1)
+    assert len(found.readings) == 128
+    assert "600 ranks count, 128 of them are read" in found.readings[0].warnings

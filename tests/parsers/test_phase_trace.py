@@ -8,6 +8,7 @@ import pytest
 from tests.parsers.traces import ALL_REDUCE, MATMUL, event, kernel, trace
 from tokgate.parsers.phase_names import phase_names
 from tokgate.parsers.phase_trace import PhaseTrace, read_phase_trace
+from tokgate.parsers.trace_work import GpuWork, TraceEvents
 from tokgate.records.phases import Phase, PhaseReading
 
 GRAPH, PLAIN = 7000, 8000  # correlations
@@ -189,3 +190,36 @@ def test_no_name_stands_for_two_phases() -> None:
         texts = [n.text for n in phase_names(source)]
         assert len(texts) == len(set(texts))
         assert texts
+
+
+def test_marks_that_overlap_cost_no_more_than_marks_that_do_not() -> None:
+    events = [mark("step[VERIFY bs=1]", number * 2.0, 1e6) for number in range(2000)]
+    events += [launched(MATMUL, 4000 + number * 0.01, 0.005, GRAPH) for number in range(20_000)]
+    looked_at = 0
+
+    class Counted(list[int]):
+        def __getitem__(self, key: Any) -> Any:
+            nonlocal looked_at
+            found = super().__getitem__(key)
+            looked_at += len(found) if isinstance(key, slice) else 0
+            return found
+
+    original = GpuWork.__init__
+
+    def counting(self: GpuWork, taken: TraceEvents) -> None:
+        original(self, taken)
+        self.order = Counted(self.order)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GpuWork, "__init__", counting)
+        found = read(events)
+    assert found.graphs.n == 2000
+    assert looked_at <= 20_000
+
+
+@pytest.mark.parametrize("at", [-1.7e308, 1.7e308])
+def test_a_moment_beyond_all_measure_is_no_event(at: float) -> None:
+    found = read([*cycle(0), *cycle(7000), mark("draft", at, 10.0), launched(MATMUL, at, 5.0, GRAPH)])
+    assert all(r.mean_ms < 100 for r in found.readings)
+    assert found.facts is not None
+    assert found.facts.span_ms < 100

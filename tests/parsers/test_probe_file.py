@@ -129,6 +129,18 @@ def test_where_nothing_was_hooked_the_names_looked_for_are_told_all_the_same() -
     assert words.endswith("it looked for b.Worker.verify")
 
 
+def test_a_call_that_takes_no_time_is_none_and_is_told_by_phase() -> None:
+    nothing = [["verify", ms, 1, 1, 3000 + n] for n, ms in enumerate((0.0, 0, 0.00009))]
+    found = read(content(*CALLS, *nothing, END))
+    assert len(found.calls) == 3
+    assert [(u.text, u.why[:4]) for u in found.unread] == [("3 calls of verify", "0 ms")]
+    assert found.why_not(Phase.VERIFY) is None
+    only = read(content(CALLS[0], *nothing, END))
+    assert "every call of verify that it has, 3 of them, took 0 ms" in (only.why_not(Phase.VERIFY) or "")
+    assert only.why_not(Phase.DRAFT) is None
+    assert "3 of them, took 0 ms" in (read(content(*nothing, END)).why or "")
+
+
 HOSTILE = [
     '["verify", NaN, 1, 1, 5]',
     '["verify", 1e999, 1, 1, 5]',

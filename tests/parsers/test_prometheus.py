@@ -166,3 +166,13 @@ def test_a_flood_of_bad_lines_is_counted_not_kept() -> None:
     scrape = read_metrics("}\n" * 1000)
     assert len(scrape.unread) == 201
     assert scrape.unread[-1].why == "and 800 more lines"
+
+
+def test_series_too_large_to_be_added_up_make_no_difference() -> None:
+    before, after = (
+        read_metrics(
+            "# TYPE x_total counter\n" + "".join(f'x_total{{a="{n}"}} {value}\n' for n in range(3)),
+        )
+        for value in ("1", "1.7e308")
+    )
+    assert "too large" in (delta(before, after, "x_total").why or "")

@@ -152,7 +152,9 @@ def test_a_trace_that_cannot_be_fetched_costs_the_profile_alone(
     host: Host, tmp_path: Path, times: Iterator[float]
 ) -> None:
     class Unreadable(Host):
-        def read_file(self, path: str, *, timeout_s: float | None = None) -> bytes | None:
+        def read_file(
+            self, path: str, *, most: int | None = None, timeout_s: float | None = None
+        ) -> bytes | None:
             assert timeout_s is not None
             assert timeout_s <= 120.0
             raise HostFault(tried=f"to read {path}", found="no end after 120 s", do="look")

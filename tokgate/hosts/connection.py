@@ -146,14 +146,17 @@ class Host:
             )
         return self.redactor.clean_json(json.loads(rest.partition(b"\n")[0]))
 
-    def read_file(self, path: str, *, timeout_s: float | None = None) -> bytes | None:
+    def read_file(
+        self, path: str, *, most: int | None = None, timeout_s: float | None = None
+    ) -> bytes | None:
         """Return the file as it is, secrets included; None when there is no such file.
 
-        HostFault: it is there and cannot be read.
+        `most` bytes of it, for a file that others may put anything in place of: neither it nor its folder may then
+        be a link, and only a regular file is read. HostFault: it is there and cannot be read.
         """
         reader = script("cat")
         limit_s = timeout_s or self.spec.command_timeout_s
-        argv = (*bootstrap(self.spec.python, reader), path)
+        argv = (*bootstrap(self.spec.python, reader), path, *([] if most is None else [str(most)]))
         try:
             answer = self._runner.ask(Ask(argv=argv, limit_s=limit_s, stdin=reader.encode()))
         except HostFault as fault:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from tokgate.records import Record, Unread
 from tokgate.records.phases import GraphReading, Phase, PhaseReading
 
+from .foreign_json import WHOLE
 from .metric_names import golden_families
 from .phase_names import phase_names
-from .prometheus import MetricSample, Scrape, delta, first_reset, series
+from .prometheus import MetricSample, Scrape, first_reset, growth, series
 
 COST = "two GPU events a pass: at most 0.24 % of the cycle where it was measured (one H200, 8B-shaped model)"
 SWITCH = "SGLANG_ENABLE_METRICS_DEVICE_TIMER=1 and --enable-metrics"
@@ -23,7 +24,10 @@ SECONDS = ("sglang:forward_execution_seconds_total", "sglang:gpu_execution_secon
 PASSES = "sglang:cuda_graph_passes_total"
 VERIFY_CALLS = "sglang:spec_verify_calls_total"
 BUSY = ("sglang:num_running_reqs", "sglang:num_queue_reqs")
+MOST_MS = 1e7  # nearly three hours: no call takes longer
+MOST_RANKS = 128  # of one server's /metrics
 APART = 0.1  # requests a pass and concurrency further apart than this are worth a word
+_BY_RANK = tuple(name.removesuffix("_total") for name in (*SECONDS, PASSES))
 _RANK = re.compile(r"rank|\w+_rank")
 
 
@@ -61,7 +65,9 @@ def read_device_timer(
         restarted = f"the server was restarted between the scrapes: {reset}"
         return DeviceTimer(why=restarted, unread=unread)
     samples = [s for name in SECONDS for s in series(after, name)]
-    ranks = _ranks(samples)
+    every = _ranks(samples)
+    ranks = every[:MOST_RANKS]
+    more = [f"{len(every)} ranks count, {len(ranks)} of them are read"] if len(every) > len(ranks) else []
     counted = _ranks(list(series(after, PASSES)))
     per_pass = _requests_a_pass(before, after, counted)
     graphs = _graphs(before, after, counted, concurrency)
@@ -69,7 +75,7 @@ def read_device_timer(
         return DeviceTimer(
             why=_why_no_timer(after, version), graphs=graphs, requests_a_pass=per_pass, unread=unread
         )
-    warnings = [*_not_quiet(before, after), *_another_load(per_pass, concurrency)]
+    warnings = [*more, *_not_quiet(before, after), *_another_load(per_pass, concurrency)]
     readings: list[PhaseReading] = []
     whys: list[str] = []
     for labels in ranks:
@@ -90,12 +96,13 @@ def read_device_timer(
 def _of_rank(
     before: Scrape, after: Scrape, labels: dict[str, str], concurrency: int
 ) -> tuple[list[PhaseReading], str | None]:
+    before, after = _narrowed(before, labels), _narrowed(after, labels)
     passes = _passes(before, after, labels)
     warnings: list[str] = []
     total_passes = passes.total
     if passes.why is not None:
-        calls = delta(before, after, VERIFY_CALLS)
-        if concurrency != 1 or not calls.value:
+        calls = growth(before, after, VERIFY_CALLS)
+        if concurrency != 1 or not calls.value or calls.value > WHOLE:
             return [], f"the number of passes is not known: {passes.why}"
         total_passes = calls.value
         warnings.append("passes by the verify-call counter, right for one request at a time only")
@@ -106,6 +113,8 @@ def _of_rank(
         grown = _seconds(before, after, name.text, labels)
         if isinstance(grown, str):
             return [], grown
+        if grown / total_passes * 1e3 > MOST_MS:
+            return [], f"{name.text}: {grown:.3g} s in {total_passes:.3g} passes: no call takes so long"
         if grown > 0:
             seconds[name.phase] = grown
     if Phase.VERIFY in seconds and Phase.DECODE in seconds:
@@ -139,7 +148,7 @@ def _seconds(before: Scrape, after: Scrape, category: str, labels: dict[str, str
         if series(after, name, category=category, **labels) or series(
             before, name, category=category, **labels
         ):
-            grown = delta(before, after, name, category=category, **labels)
+            grown = growth(before, after, name, category=category, **labels)
             return grown.value if grown.value is not None else grown.why or f"{name} cannot be subtracted"
     return 0.0  # counted from the first such pass on
 
@@ -151,9 +160,11 @@ def _passes(before: Scrape, after: Scrape, labels: dict[str, str]) -> _Passes:
         if not series(after, PASSES, mode=mode, **labels) and not series(before, PASSES, mode=mode, **labels):
             counts.append(0.0)
             continue
-        grown = delta(before, after, PASSES, mode=mode, **labels)
+        grown = growth(before, after, PASSES, mode=mode, **labels)
         if grown.value is None:
             return _Passes(0, 0, grown.why or f"{PASSES} cannot be subtracted")
+        if not 0 <= grown.value < WHOLE:
+            return _Passes(0, 0, f"{PASSES} grew by {grown.value:.3g}: that is no count")
         counts.append(grown.value)
     if not series(after, PASSES, **labels):
         return _Passes(0, 0, f"no {PASSES} for this rank")
@@ -180,8 +191,8 @@ def _graphs(
 
 
 def _requests_a_pass(before: Scrape, after: Scrape, ranks: list[dict[str, str]]) -> float | None:
-    calls = delta(before, after, VERIFY_CALLS).value if series(after, VERIFY_CALLS) else None
-    if not calls or not ranks or len({labels.get("dp_rank") for labels in ranks}) > 1:
+    calls = growth(before, after, VERIFY_CALLS).value if series(after, VERIFY_CALLS) else None
+    if not calls or calls > WHOLE or not ranks or len({labels.get("dp_rank") for labels in ranks}) > 1:
         return None
     passes = _passes(before, after, ranks[0])
     return calls / passes.total if passes.why is None and passes.total else None
@@ -190,9 +201,8 @@ def _requests_a_pass(before: Scrape, after: Scrape, ranks: list[dict[str, str]])
 def _another_load(per_pass: float | None, concurrency: int) -> list[str]:
     if per_pass is None or abs(per_pass - concurrency) <= APART * concurrency:
         return []
-    return [
-        f"{per_pass:.2f} requests a pass, {concurrency} asked for together: means over a mixture of batches"
-    ]
+    shown = f"{per_pass:.2f}" if per_pass < 1e6 else f"{per_pass:.3g}"
+    return [f"{shown} requests a pass, {concurrency} asked for together: means over a mixture of batches"]
 
 
 def _not_quiet(before: Scrape, after: Scrape) -> list[str]:
@@ -218,6 +228,18 @@ def _ranks(samples: list[MetricSample]) -> list[dict[str, str]]:
     """Return the labels that tell the ranks apart, one set a rank that counts."""
     found = {tuple(sorted((k, v) for k, v in s.labels.items() if _RANK.fullmatch(k))) for s in samples}
     return [dict(labels) for labels in sorted(found)]
+
+
+def _narrowed(scrape: Scrape, labels: dict[str, str]) -> Scrape:
+    """Return the scrape without what the two counters tell of other ranks: each question reads all that is there."""
+    mine = {
+        name: f.model_copy(
+            update={"samples": tuple(s for s in f.samples if labels.items() <= s.labels.items())}
+        )
+        for name, f in scrape.families.items()
+        if f.name.startswith(_BY_RANK)
+    }
+    return scrape.model_copy(update={"families": {**scrape.families, **mine}})
 
 
 def _number(labels: dict[str, str]) -> int | None:

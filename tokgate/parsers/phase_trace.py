@@ -57,7 +57,7 @@ def read_phase_trace(
     on_gpu = bool(events.at) or bool(events.marks["gpu_user_annotation"])
     marks = cycles(events.marks["gpu_user_annotation" if on_gpu else "user_annotation"])
     work = GpuWork(events)
-    graphs = _graphs(events, work, marks, concurrency)
+    graphs = _graphs(work, marks, concurrency)
     if not marks:
         why = (
             source.why
@@ -113,15 +113,14 @@ def _reading(
     )
 
 
-def _graphs(events: TraceEvents, work: GpuWork, marks: list[Mark], concurrency: int) -> GraphReading:
+def _graphs(work: GpuWork, marks: list[Mark], concurrency: int) -> GraphReading:
     phase = Phase.VERIFY if any(m.phase is Phase.VERIFY for m in marks) else Phase.DECODE
     in_graph: list[bool] = []
     for mark in (m for m in marks if m.phase is phase):
-        told = [events.launched_by[i] for i in work.inside(mark.at, mark.end) if events.which[i] >= 0]
-        told = [correlation for correlation in told if correlation >= 0]
+        told, by_graph = work.launched(mark.at, mark.end)
         if told:
             # One graph and a few kernels around it: most of them have the launch of a graph for their cause.
-            in_graph.append(2 * sum(c in events.graph_launches for c in told) > len(told))
+            in_graph.append(2 * by_graph > told)
     return GraphReading(
         source="trace",
         share=sum(in_graph) / len(in_graph) if in_graph else None,

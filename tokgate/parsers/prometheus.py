@@ -136,11 +136,18 @@ def delta(before: Scrape, after: Scrape, name: str, /, **labels: str) -> Delta:
     ("sglang:time_to_first_token_seconds_sum"). A series that only the later scrape has counts from zero:
     SGLang creates them at their first increment. Series of several ranks are not added up; name one.
     """
-    name = canonical(name)
-    if reason := _not_a_counter(before, after, name):
+    if reason := _not_a_counter(before, after, canonical(name)):
         return Delta(value=None, why=reason)
     if reset := first_reset(before, after):
         return Delta(value=None, why=f"the server restarted between the scrapes: {reset}")
+    return growth(before, after, name, **labels)
+
+
+def growth(before: Scrape, after: Scrape, name: str, /, **labels: str) -> Delta:
+    """Return the `delta` of scrapes that `first_reset` has been asked about: it looks at every series of both."""
+    name = canonical(name)
+    if reason := _not_a_counter(before, after, name):
+        return Delta(value=None, why=reason)
     old, new = series(before, name, **labels), series(after, name, **labels)
     wanted = name + (f"{dict(labels)}" if labels else "")
     if not old and not new:
@@ -157,7 +164,12 @@ def delta(before: Scrape, after: Scrape, name: str, /, **labels: str) -> Delta:
     values = [*earlier.values(), *later.values()]
     if not all(math.isfinite(value) for value in values):
         return Delta(value=None, why=f"{wanted} is not a finite number")
-    grown = math.fsum(later.values()) - math.fsum(earlier.values())
+    try:
+        grown = math.fsum(later.values()) - math.fsum(earlier.values())
+    except OverflowError:
+        grown = math.inf
+    if not math.isfinite(grown):
+        return Delta(value=None, why=f"{wanted} is too large to be added up")
     return Delta(value=grown, series=len(later))
 
 

@@ -9,6 +9,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 LIMIT_BYTES = 1 << 30  # of unpacked text
+MOST_PACKED = 100  # times smaller a trace may be packed than it is; real ones are, some twenty times
+ALWAYS_BYTES = 4 << 20  # of unpacked text that are read however small they are packed
 MAX_EVENTS = 4_000_000
 MAX_EVENT = 1 << 20  # characters of one event; real ones have a few hundred
 MAX_HEAD = 4 << 20  # characters in front of the events
@@ -118,6 +120,7 @@ class TraceSource:
     def _plain(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         inflater: zlib._Decompress | None = None
         head: bytes | None = b""
+        came = made = 0
         for piece in pieces:
             packed = piece
             if head is not None:
@@ -130,12 +133,18 @@ class TraceSource:
             if inflater is None:
                 yield packed
                 continue
-            rest = packed
+            rest, came = packed, came + len(packed)
             while rest:
                 try:
                     raw = inflater.decompress(rest, _PIECE)
                 except zlib.error as error:
                     self.why = f"no whole gzip: {error}"
+                    return
+                made += len(raw)
+                if made > ALWAYS_BYTES + MOST_PACKED * came:
+                    self.why = (
+                        f"packed more than {MOST_PACKED} times smaller than it is: no trace of a profiler"
+                    )
                     return
                 yield raw
                 rest = inflater.unconsumed_tail

@@ -5,8 +5,10 @@ Such a launch is one of its own: nothing that is timed for throughput carries an
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tokgate.errors import BenchFault
 from tokgate.hosts.connection import Host
 from tokgate.hosts.scripts import source
 from tokgate.parsers.device_timer import SECONDS
+from tokgate.parsers.foreign_json import shown
 from tokgate.rig.models import Rig
 from tokgate.server.command_line import Equipment, Extra
 
@@ -27,7 +30,10 @@ MOST_FILES = 256  # one a scheduler
 MOST_BYTES = 32 << 20  # of one file; the probe itself stops at 64 MiB
 QUIET_S = 3.0  # for the last passes to be counted
 POLL_S = 0.2
-LIMIT_S = 60.0
+LIMIT_S = 60.0  # for all files together
+CLOCK_READINGS = 5  # the one whose answer came quickest counts
+SHOWN = 5  # names of files that are none of the probe's
+_OURS = re.compile(r"phases-[0-9]{1,10}(?:-[0-9]{1,4})?\.jsonl")
 _WHY_OUT = "the probe in each scheduler writes its calls there; without it the probe does nothing"
 _WHY_SWITCH = "the gate switches the probe off and on while the server runs, and so measures what it costs"
 _WHY_TIMER = "SGLang then counts the GPU's seconds by phase in /metrics"
@@ -73,7 +79,7 @@ class Instruments:
             self.switch.turn(False)
 
     def collect(self) -> None:
-        """Bring the probe's files home, as many and as much as is bounded. Never raises BenchFault."""
+        """Bring the probe's files home, as many and as much as is bounded. Never raises BenchFault or OSError."""
         if self.there is None:
             return
         try:
@@ -81,9 +87,13 @@ class Instruments:
             left = self._fetch(f"{self.there}/{OUT}")
         except BenchFault as fault:
             left = Left(why=f"the probe's files could not be read: {fault.found}")
+        except OSError as error:
+            left = Left(why=f"the probe's files could not be kept: {error.strerror or error}")
         if self.switch is not None:
             left = left.model_copy(update={"switch": self.switch.why})
-        self.folder.write_record(self._name(LEFT), left)
+        # A disk that is full ends the session where launch.json is written, which says so.
+        with suppress(OSError):
+            self.folder.write_record(self._name(LEFT), left)
 
     def _probe(self, there: str) -> str:
         here = self.root / PROBE
@@ -103,21 +113,40 @@ class Instruments:
 
     def _fetch(self, out: str) -> Left:
         listed = self.host.run_python(source("list_files"), out, name="list of the probe's files")
-        left = {}
-        for number, (path, size) in enumerate(listed):
-            name = Path(path).name
+        # The server may write there whatever it likes: what the probe does not call its files stays.
+        named = [(path, path.removeprefix(f"{out}/"), size) for path, size in listed]
+        ours = [(path, size) for path, name, size in named if _OURS.fullmatch(name)]
+        odd = [name for _, name, _ in named if not _OURS.fullmatch(name)]
+        left = {shown(name, 100): "no name of a probe's file" for name in odd[:SHOWN]}
+        if len(odd) > SHOWN:
+            left[f"{len(odd) - SHOWN} more files"] = "no names of a probe's files"
+        end = time.monotonic() + LIMIT_S
+        for number, (path, size) in enumerate(ours):
             if number >= MOST_FILES:
-                left[name] = f"more than {MOST_FILES} files"
-            elif size > MOST_BYTES:
-                left[name] = f"{size} bytes, more than the {MOST_BYTES >> 20} MiB that are read"
-            else:
-                content = self.host.read_file(path, timeout_s=LIMIT_S)
-                self.folder.write_body(self._name(name), content or b"")
+                left[f"{len(ours) - MOST_FILES} files of the probe"] = f"more than {MOST_FILES} files"
+                break
+            if (why := self._take(path, size, end - time.monotonic())) is not None:
+                left[Path(path).name] = why
         return Left(files=left)
+
+    def _take(self, path: str, size: int, left_s: float) -> str | None:
+        """Keep one file; return why it stays. HostFault: the host is gone, or the file is not what was listed."""
+        if size > MOST_BYTES:
+            return f"{size} bytes, more than the {MOST_BYTES >> 20} MiB that are read"
+        if left_s <= 0:
+            return f"not read within {LIMIT_S:g} s"
+        content = self.host.read_file(path, most=MOST_BYTES, timeout_s=left_s) if size else b""
+        if content is None:
+            return "it, or its folder, was taken away"
+        self.folder.write_body(self._name(Path(path).name), content)
+        return None
 
     def _clock(self) -> HostClock:
         if self.host.local:
             return HostClock()
+        return min((self._clock_once() for _ in range(CLOCK_READINGS)), key=lambda read: read.within_ns)
+
+    def _clock_once(self) -> HostClock:
         before = time.monotonic_ns()
         told = self.host.run_python(source("monotonic"), None, name="host's clock")
         after = time.monotonic_ns()

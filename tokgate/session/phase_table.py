@@ -26,10 +26,12 @@ from tokgate.stats.agreement import agreements
 from tokgate.stats.phases import cycle_reading, rest_by_cycle
 
 from .instrument_files import PROBE, TIMER, scrape_name
+from .plain_files import text_of
 from .probe_table import read_probe
 from .trace_table import read_traces
 
-LOG_CHARACTERS = 32 << 20
+LOG_BYTES = 32 << 20
+SCRAPE_BYTES = 4 << 20  # SGLang's /metrics has about 100 KiB a rank; a longer one is cut, and damaged
 
 
 def phases_of(folder: Path, evidence: LaunchEvidence) -> PhaseTable:
@@ -106,7 +108,9 @@ def _take_timer(
     version = evidence.server.sglang_version if evidence.server is not None else None
     whys = []
     for workload, together in load.items():
-        texts = [_text(folder / scrape_name(workload, when)) for when in ("before", "after")]
+        texts = [
+            text_of(folder / scrape_name(workload, when), most=SCRAPE_BYTES) for when in ("before", "after")
+        ]
         if None in texts:
             whys.append(f"{workload}: a scrape of /metrics is missing")
             continue
@@ -122,7 +126,7 @@ def _take_timer(
 def _graphs(
     log: Path, evidence: LaunchEvidence, load: dict[str, int], more: list[GraphReading]
 ) -> GraphTruth | None:
-    text = _text(log)
+    text = text_of(log, most=LOG_BYTES)
     if text is None:
         return GraphTruth(readings=tuple(more), why_not_told=f"no {log.name}") if more else None
     lines = read_batch_lines(text).decode
@@ -137,11 +141,3 @@ def _graphs(
         captured_by=sizes.by,
         why_not_told=sizes.why,
     )
-
-
-def _text(path: Path) -> str | None:
-    try:
-        with path.open(encoding="utf-8", errors="backslashreplace") as file:
-            return file.read(LOG_CHARACTERS)
-    except OSError:
-        return None

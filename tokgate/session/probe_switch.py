@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tokgate.errors import BenchFault
 from tokgate.hosts.connection import Host
+from tokgate.hosts.scripts import source
+from tokgate.hosts.scripts.turn_switch import main as turn_here
 
 ON, OFF = "1", "0"
 
@@ -33,19 +34,11 @@ class ProbeSwitch:
 
     def _write(self, byte: str) -> str | None:
         if self.host.local:
-            return _write_here(Path(self.path), byte)
+            return turn_here([self.path, byte])
         try:
-            # `1<>` opens for writing without cutting: a reader sees one byte or the other, never none.
-            done = self.host.run("printf %s 1<> %s", byte, self.path)
+            why = self.host.run_python(
+                source("turn_switch"), [self.path, byte], name="turning of the probe's switch"
+            )
         except BenchFault as fault:
             return fault.found
-        return None if done.rc == 0 else f"{self.path}: {done.stderr.strip() or 'no end'}"
-
-
-def _write_here(path: Path, byte: str) -> str | None:
-    try:
-        with path.open("r+b", buffering=0) as file:
-            file.write(byte.encode())
-    except OSError as error:
-        return f"{path}: {error.strerror or error}"
-    return None
+        return None if why is None else str(why)

@@ -69,7 +69,7 @@ class RunFolder:
     def write_bytes(self, name: str, content: bytes) -> None:
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from . import plain_files
+
 FOLDER = "profile"  # of the launch, on the host and in the run folder
 # Between two looks at the clock. A packed piece unpacks to a thousand times as much at most: a second's reading.
 PIECE = 1 << 16
@@ -21,6 +23,5 @@ def rank_in(name: str) -> int | None:
 
 def pieces_of(path: Path) -> Iterator[bytes]:
     """Yield a file's bytes. A server may take its trace away again: then it is torn."""
-    with suppress(OSError), path.open("rb") as file:
-        while piece := file.read(PIECE):
-            yield piece
+    with suppress(OSError):
+        yield from plain_files.pieces_of(path, piece=PIECE)

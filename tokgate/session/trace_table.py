@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-
-from pydantic import ValidationError
 
 from tokgate.parsers.phase_trace import PhaseTrace, read_phase_trace
 from tokgate.records.phases import GraphReading, PhaseReading, TraceFacts
 
 from .instrument_files import TRACE, TraceTaken
+from .plain_files import record_of
 from .trace_files import FOLDER, pieces_of, rank_in
+
+MOST_TRACES = 64  # one a rank
+MOST_BYTES = 1 << 30  # of all of them together
 
 
 class TraceTold(NamedTuple):
@@ -23,13 +26,15 @@ class TraceTold(NamedTuple):
 
 def read_traces(folder: Path, launch_id: str) -> TraceTold:
     """Read every trace in a launch's folder. Never raises on odd input."""
-    taken = _taken(folder / TRACE)
+    taken = record_of(folder / TRACE, TraceTaken)
     if taken is None:
         return TraceTold((), (), (), "no trace was taken: the launch broke off before")
     whys = [taken.why] if taken.why is not None else []
     whys += [f"{name} was left behind: {why}" for name, why in taken.files.items()]
     told = []
-    for path in sorted(p for p in (folder / FOLDER).glob("*.json*") if p.is_file()):
+    paths, too_many = _bounded(sorted(p for p in (folder / FOLDER).glob("*.json*") if p.is_file()))
+    whys += [too_many] if too_many is not None else []
+    for path in paths:
         trace = read_phase_trace(
             pieces_of(path),
             file=f"launches/{launch_id}/{FOLDER}/{path.name}",
@@ -58,8 +63,17 @@ def _ranked(trace: PhaseTrace, rank: int | None) -> PhaseTrace:
     return trace.model_copy(update={"readings": readings, "facts": facts})
 
 
-def _taken(path: Path) -> TraceTaken | None:
-    try:
-        return TraceTaken.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        return None
+def _bounded(paths: list[Path]) -> tuple[list[Path], str | None]:
+    """Return the first of them, as many as are read, and what was left out."""
+    found: list[Path] = []
+    total = 0
+    for path in paths:
+        with suppress(OSError):  # gone, or no file: what reads it tells that it is torn
+            total += path.stat().st_size
+        if len(found) == MOST_TRACES or total > MOST_BYTES:
+            return found, (
+                f"{len(paths)} traces, {len(found)} of them read: at most {MOST_TRACES}, of {MOST_BYTES >> 20} MiB "
+                "together"
+            )
+        found.append(path)
+    return found, None

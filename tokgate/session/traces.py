@@ -23,7 +23,7 @@ POLL_S = 0.1
 MOST_POLL_S = 2.0
 KEPT_BYTES = 32 << 20  # a larger trace is read and left behind
 FETCHED_BYTES = 256 << 20  # a larger one is not fetched from another machine
-_TRACE = re.compile(r"[\w.-]{1,200}\.json(?:\.gz)?")
+_TRACE = re.compile(r"[A-Za-z0-9_.-]{1,200}\.json(?:\.gz)?")
 
 
 class TraceFile(NamedTuple):
@@ -103,7 +103,14 @@ class TraceCollector:
         else:
             content = self._fetched(path, end)
             # As it is: torch writes kernels and times, no command line and no variable.
-            self.folder.write_bytes(f"launches/{self.launch_id}/{FOLDER}/{name}", content)
+            try:
+                self.folder.write_bytes(f"launches/{self.launch_id}/{FOLDER}/{name}", content)
+            except OSError as error:
+                raise BenchFault(
+                    tried=f"to keep the trace {name}",
+                    found=f"it cannot be written: {error.strerror or error}",
+                    do="look at the space that is left for reports",
+                ) from error
             pieces = (content[at : at + PIECE] for at in range(0, len(content), PIECE))
         named = rank_in(name)
         file = TraceFile(kept or name, number if named is None else named, size, kept is not None)
@@ -111,6 +118,7 @@ class TraceCollector:
 
     def _fetched(self, path: str, end: float) -> bytes:
         try:
-            return self.host.read_file(path, timeout_s=max(1.0, min(LIMIT_S, end - self.clock()))) or b""
+            limit_s = max(1.0, min(LIMIT_S, end - self.clock()))
+            return self.host.read_file(path, most=FETCHED_BYTES, timeout_s=limit_s) or b""
         except BenchFault:
             return b""  # torn, and so told: a trace that does not come costs what it would have shown
