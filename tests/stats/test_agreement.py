@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tokgate.records.phases import Agreement, Phase, PhaseReading, PhaseSource
-from tokgate.stats.agreement import agreements
+from tokgate.stats.agreement import agreements, uncompared
 
 PHASES = (Phase.DRAFT, Phase.VERIFY, Phase.DRAFT_EXTEND)
 
@@ -101,10 +101,44 @@ def test_on_a_cpu_the_scheduler_may_take_half_the_cycle() -> None:
     assert not agreements([taken("cycle", Phase.STEP, 7.0), *host])[0].agrees
 
 
-def test_single_batch_sizes_and_zeros_are_left_out() -> None:
+def test_single_batch_sizes_are_left_out() -> None:
     assert agreements([r.model_copy(update={"requests": 1}) for r in (CYCLE, *TIMER)]) == ()
-    assert agreements([r.model_copy(update={"mean_ms": 0.0}) for r in (CYCLE, *TIMER, *PROBE)]) == ()
     assert agreements([]) == ()
+
+
+@pytest.mark.parametrize("timer", [TIMER, three("device-timer", 0.05, 0.05, 0.05)])
+def test_a_phase_of_no_time_agrees_with_nothing(timer: list[PhaseReading]) -> None:
+    """As many comparisons as before, and none is lost for having a 0 in it."""
+    as_before = agreements([CYCLE, *timer, *PROBE])
+    zero = [r.model_copy(update={"mean_ms": 0.0}) for r in PROBE]
+    found = agreements([CYCLE, *timer, *zero])
+    assert [a.name for a in found] == [a.name for a in as_before]
+    assert not any(a.agrees for a in found if "device-timer)" not in a.name)
+    both = agreements([r.model_copy(update={"mean_ms": 0.0}) for r in (CYCLE, *TIMER, *PROBE)])
+    assert both
+    assert not any(a.agrees for a in both)
+
+
+@pytest.mark.parametrize(
+    ("times", "agrees"), [(0.45, False), (0.84, False), (0.9, True), (1.0, True), (3.0, True)]
+)
+def test_a_hosts_clock_may_show_more_than_the_device_timer_and_not_far_less(
+    times: float, *, agrees: bool
+) -> None:
+    """A slow rank's own host clock, as its starts are judged: in the middle, where no pause of the host is."""
+    probe = taken("probe", Phase.VERIFY, 9.0, p50_ms=5.33 * times, clock="host")
+    (found,) = agreements([*TIMER, probe])
+    assert found.agrees is agrees
+    assert "-15% and longer" in found.words
+
+
+def test_a_tenth_of_a_millisecond_is_no_disagreement_by_a_hosts_clock_either() -> None:
+    found = agreements([*TIMER, taken("probe", Phase.DRAFT, 0.16, clock="host")])
+    assert [a.agrees for a in found] == [True]
+
+
+def test_a_rig_without_a_device_timer_has_nothing_to_compare_a_hosts_clock_with() -> None:
+    assert agreements([taken("probe", Phase.VERIFY, 2.0, clock="host")]) == ()
 
 
 def test_one_pause_of_a_busy_host_in_one_call_is_no_disagreement() -> None:
@@ -130,3 +164,15 @@ def test_profiled_on_a_hosts_clock_a_phase_is_longer_than_a_true_one(probe: floa
     trace = taken("trace", Phase.DRAFT, 3.4, clock="host", rank=0)
     (found,) = agreements([trace, taken("probe", Phase.DRAFT, probe, clock="host", rank=0)])
     assert found.agrees is agrees
+
+
+def test_what_two_clocks_keep_apart_is_named() -> None:
+    host = three("probe", 0.27, 5.4, 0.37, clock="host")
+    traced = [taken("trace", Phase.VERIFY, 5.5)]
+    (timed,) = uncompared([*TIMER, *host], "short")
+    assert timed.startswith("draft, verify, draft_extend by the probe's host clock")
+    assert uncompared([*traced, *host], "short") == (
+        "verify: probe and trace not compared, they have two clocks",
+    )
+    assert uncompared([*TIMER, *traced, *PROBE], "short") == ()
+    assert uncompared([*TIMER, *host], "long") == ()

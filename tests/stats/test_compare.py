@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from scipy import stats
 
-from tokgate.stats.compare import compare, needed_a_side
+from tokgate.stats.compare import compare, needed_a_side, p_words
 
 BEFORE = [44.6, 44.5, 44.7, 44.6, 44.4, 44.8]
 AFTER = [59.8, 59.6, 60.0, 59.7, 59.9, 59.5]
@@ -100,3 +100,10 @@ def test_a_stuck_clock_is_noticed() -> None:
 def test_nothing_and_nonsense_are_refused(a: list[float], b: list[float]) -> None:
     with pytest.raises(ValueError, match=r"empty|positive"):
         compare(a, b)
+
+
+@pytest.mark.parametrize(
+    ("p", "words"), [(0.0263, "p=0.026"), (0.001, "p=0.001"), (4e-6, "p<0.001"), (1.0, "p=1.000")]
+)
+def test_no_p_is_said_to_be_nothing(p: float, words: str) -> None:
+    assert p_words(p) == words

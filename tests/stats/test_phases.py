@@ -186,3 +186,11 @@ def test_a_phases_share_is_of_its_own_step_or_of_the_cycle() -> None:
     found = probe_readings([c for n in range(3) for c in cycle(n * 6.0)], clock="gpu", concurrency=1)
     assert share_of_cycle(found, Phase.VERIFY, find(found, Phase.VERIFY)) == pytest.approx(5.3 / 5.9)
     assert share_of_cycle(TIMED, Phase.VERIFY, TIMED[0]) is None
+
+
+@pytest.mark.parametrize("value", [1e308, float("inf"), float("nan")])
+def test_times_beyond_all_measure_are_no_calls(value: float) -> None:
+    found = reading(Phase.STEP, "cycle", "wall", [5.0, value, value], concurrency=1)
+    assert found is not None
+    assert (found.n, found.mean_ms) == (1, 5.0)
+    assert reading(Phase.STEP, "cycle", "wall", [value] * 3, concurrency=1) is None

@@ -6,6 +6,7 @@ a readable header, or of another run, tells nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tokgate.records import Unread
@@ -16,40 +17,54 @@ from .probe_records import CLOCKS, Call, ProbeFile, ProbeHeader
 
 MAX_LINE = 1 << 16  # bytes; a header that names every hook has about 2 000
 MAX_CALLS = 1_000_000
+MAX_OTHERS = 100_000  # lines that are no calls; of losses the probe writes one a flush at most
 MAX_UNREAD = 20
 MOST_MS = 1e7  # nearly three hours: no call takes longer
+LEAST_MS = 1e-4  # the file has four decimals; no call of a model is that short
 _PHASES = {p.value: p for p in Phase if p is not Phase.REST}
 
 
-def read_probe_file(pieces: Iterable[bytes], *, name: str, mark: str | None = None) -> ProbeFile:
+def read_probe_file(
+    pieces: Iterable[bytes], *, name: str, mark: str | None = None, most: int | None = None
+) -> ProbeFile:
     """Read a file from its bytes, piece by piece; never raises on odd input.
 
-    `mark` is the launch's own: a file that carries another one, or none, is of another run.
+    `mark` is the launch's own: a file that carries another one, or none, is of another run. `most`: calls that are kept.
     """
-    reader = _Reader(name)
+    reader = _Reader(name, MAX_CALLS if most is None else most)
     for line, whole in _lines(pieces):
         reader.take(line, whole=whole)
-        if reader.header is None:
+        if reader.header is None or reader.too_much:
             break
     return reader.finished(mark)
 
 
 class _Reader:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: int) -> None:
         self.name = name
+        self.most = most
+        self.others = 0  # lines that are no call
+        self.seen = 0  # lines that are one, kept or not
         self.header: ProbeHeader | None = None
         self.calls: list[Call] = []
         self.unread: list[Unread] = []
         self.odd = 0
         self.over = 0
+        self.no_time: Counter[Phase] = Counter()
         self.dropped = 0
         self.dropped_why: str | None = None
         self.ended = False
         self.torn = False
         self.number = 0
 
+    @property
+    def too_much(self) -> bool:
+        """Whether what follows is not read: the file is none that a probe leaves."""
+        return self.others > MAX_OTHERS or self.seen > self.most + MAX_OTHERS
+
     def take(self, raw: bytes, *, whole: bool) -> None:
         self.number += 1
+        self.others += 1
         text = raw.decode("utf-8", "backslashreplace")
         if not text.strip() and self.header is not None:
             return
@@ -75,7 +90,12 @@ class _Reader:
         call = _call(value)
         if call is None:
             self._odd(text, "no call of a phase")
-        elif len(self.calls) < MAX_CALLS:
+            return
+        self.others -= 1
+        self.seen += 1
+        if call.ms < LEAST_MS:
+            self.no_time[call.phase] += 1
+        elif len(self.calls) < self.most:
             self.calls.append(call)
         else:
             self.over += 1
@@ -88,15 +108,23 @@ class _Reader:
     def finished(self, mark: str | None) -> ProbeFile:
         if self.over:
             self.unread.append(
-                Unread(text=f"{self.over} calls", why=f"more than the {MAX_CALLS} that are kept")
+                Unread(text=f"{self.over} calls", why=f"more than the {self.most} that are kept")
+            )
+        for phase, calls in self.no_time.items():
+            self.unread.append(
+                Unread(text=f"{calls} calls of {phase.value}", why="0 ms: no call of a model takes no time")
             )
         if self.odd > MAX_UNREAD:
             self.unread.append(Unread(text="", why=f"and {self.odd - MAX_UNREAD} more lines"))
+        if self.too_much:
+            told = f"not read beyond line {self.number}: {self.others} lines are no calls, {self.seen} are"
+            self.unread.append(Unread(text="", why=told))
         why = self._why(mark)
         return ProbeFile(
             name=self.name,
             header=self.header,
             calls=() if why else tuple(self.calls),
+            no_time=dict(self.no_time),
             dropped=self.dropped,
             dropped_why=self.dropped_why,
             ended=self.ended,
@@ -115,6 +143,8 @@ class _Reader:
             return f"{self.name} is of another run: it {whose}, this launch has {shown(mark, 100)}"
         if self.calls:
             return None
+        if self.no_time:
+            return f"every call in {self.name}, {self.no_time.total()} of them, took 0 ms: no call of a model does"
         if not self.header.hooked:
             return self.header.why_not(Phase.VERIFY)
         lost = f", {self.dropped} records were lost ({self.dropped_why})" if self.dropped else ""

@@ -67,6 +67,7 @@ class ProbeFile(Record):
     calls: tuple[Call, ...] = ()
     dropped: int = 0  # records the probe lost, by its own count
     dropped_why: str | None = None
+    no_time: dict[Phase, int] = {}  # calls of 0 ms, which are among `unread` and not among `calls`
     ended: bool = False  # its last line is there: the process left in order
     torn: bool = False  # the last line is half a line
     why: str | None = None
@@ -76,6 +77,15 @@ class ProbeFile(Record):
     def clock(self) -> Literal["gpu", "host"]:
         """The clock of its calls, in a reading's word."""
         return CLOCKS.get(self.header.clock or "host", "host") if self.header is not None else "host"
+
+    def why_not(self, phase: Phase) -> str | None:
+        """Return why the file has no call of `phase`; None: it has one, or may have had one to write."""
+        why = self.header.why_not(phase) if self.header is not None else None
+        if why is not None or phase not in self.no_time or any(c.phase is phase for c in self.calls):
+            return why
+        return (
+            f"{self.name}: every call of {phase.value} that it has, {self.no_time[phase]} of them, took 0 ms"
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:

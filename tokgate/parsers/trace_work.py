@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 
 from .foreign_json import count, number, shown
 from .torch_trace import MOST_US
@@ -12,6 +13,7 @@ from .trace_marks import Mark, phase_of
 MAX_KERNELS = 1_000_000
 MAX_MARKS = 200_000
 MAX_NAMES = 20_000
+MOST_AT_US = 1e17  # three thousand years from the clock's own zero, whichever it is
 _AT_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -37,6 +39,7 @@ class TraceEvents:
             or at is None
             or length is None
             or not 0 <= length <= MOST_US
+            or abs(at) > MOST_AT_US
         ):
             return
         if kind in self.marks:
@@ -81,12 +84,27 @@ class GpuWork:
             else:
                 self._begins.append(begin)
                 self._ends.append(end)
+        told = [events.which[i] >= 0 and events.launched_by[i] >= 0 for i in self.order]
+        by_graph = (
+            t and events.launched_by[i] in events.graph_launches
+            for t, i in zip(told, self.order, strict=True)
+        )
+        self._told = [0, *accumulate(told)]
+        self._by_graph = [0, *accumulate(by_graph)]
         self._before = [0.0]
         for begin, end in zip(self._begins, self._ends, strict=True):
             self._before.append(self._before[-1] + end - begin)
 
     def inside(self, begin: float, end: float) -> list[int]:
         return self.order[bisect_left(self.at, begin) : bisect_left(self.at, end)]
+
+    def launched(self, begin: float, end: float) -> tuple[int, int]:
+        """Return how many kernels inside tell what launched them, and how many of these the launch of a graph.
+
+        By sums from the first kernel on: marks that overlap may have the same kernels in them many times.
+        """
+        first, last = bisect_left(self.at, begin), bisect_left(self.at, end)
+        return self._told[last] - self._told[first], self._by_graph[last] - self._by_graph[first]
 
     def busy(self, begin: float, end: float) -> float:
         """Microseconds between two moments with something at work."""

@@ -12,6 +12,12 @@ from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
 from tokgate.stats.paired import paired
 from tokgate.stats.samples import samples_of
 
+LEAST_SEEN = (
+    0.5  # of the verify calls that the answers count: less, and the probe was as good as off in them too
+)
+QUICKER = (
+    -0.005
+)  # nothing is quicker for being measured; a whole interval below it is of two loads, not of a probe
 MOST_STRAY = 0.02  # calls with the switch off, of those with it on: more, and it did not work
 BY_CYCLE = "decode seconds a verify call"
 BY_TOKEN = "decode seconds a token"  # noqa: S105 - a word of a model's, no password
@@ -44,6 +50,13 @@ def cost_of(
         why = f"the probe recorded nothing in the starts with the switch on: {switched}"
     elif why is None and calls_off > MOST_STRAY * calls_on:
         why = f"the switch did not work: {switched}"
+    elif why is None and calls_on < LEAST_SEEN * (counted := _counted(on.values())):
+        why = f"the probe recorded {calls_on} calls in the starts with the switch on, where {counted} verify calls ran"
+    elif why is None and found is not None and found.interval is not None and found.interval[1] < QUICKER:
+        why = (
+            f"the starts with the probe on are quicker than their twins, by {-found.interval[1]:.1%} or more, and no "
+            "measuring does that: something else differs between them"
+        )
     elif why is None and found is not None and found.interval is None:
         why = found.warnings[0] if found.warnings else "too few pairs"
     return ProbeCost(
@@ -67,6 +80,12 @@ def _starts(generations: Iterable[Generation]) -> dict[int, _Start]:
         if not g.warmup:
             found.setdefault(g.batch, {})[g.slot] = g
     return {batch: start for batch, start in found.items() if all(g.good for g in start.values())}
+
+
+def _counted(starts: Iterable[_Start]) -> int:
+    """Return the fewest verify calls that ran: of answers that ran together the one that counts most has all of them."""
+    specs = ([g.counters.spec for g in start.values() if g.counters is not None] for start in starts)
+    return sum(max((s.verify_ct or 0 for s in found if s is not None), default=0) for found in specs)
 
 
 def _seconds(twins: list[tuple[_Start, _Start]]) -> tuple[str, list[tuple[float, float]]]:

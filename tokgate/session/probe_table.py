@@ -7,11 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from pydantic import ValidationError
-
-from tokgate.parsers.probe_file import read_probe_file
 from tokgate.parsers.probe_records import Call, ProbeFile
 from tokgate.records import LaunchEvidence, Unread
 from tokgate.records.phases import GraphReading, Phase, PhaseReading, ProbeCost
@@ -20,11 +17,11 @@ from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
 from tokgate.stats.phases import PHASES, probe_readings, starts_of
 
 from .cost_table import cost_of
-from .instrument_files import CLOCK, LEFT, HostClock, Left
+from .instrument_files import LEFT, HostClock, Left
+from .plain_files import record_of
+from .probe_files import clock_in, read_files
 
 FIRST_WITH_PLUGINS = (0, 5, 11)
-R = TypeVar("R", HostClock, Left)
-_PIECE = 1 << 20
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _SCHEDULER = re.compile(r"scheduler\b(?:.*\bTP(\d{1,4}))?")
 
@@ -39,17 +36,18 @@ class ProbeTold(NamedTuple):
 def read_probe(folder: Path, evidence: LaunchEvidence, load: dict[str, int]) -> ProbeTold:
     """Read every file of the probe. `load`: how many ran together in each workload. Never raises on odd input."""
     mark = evidence.server.mark if evidence.server is not None else None
-    files = [
-        read_probe_file(_pieces(path), name=path.name, mark=mark) for path in sorted(folder.glob("*.jsonl"))
-    ]
-    left = _read(folder / LEFT, Left)
-    clock = _read(folder / CLOCK, HostClock) or HostClock()
+    files, unread = read_files(folder, mark)
+    left = record_of(folder / LEFT, Left)
+    clock, sure, blurred = clock_in(folder, evidence.windows)
     whys = [
+        *unread,
+        *([blurred] if blurred is not None and files else []),
         *_whys(files, _looked_for(evidence)),
         *(f"{name} was left behind: {why}" for name, why in (left or Left()).files.items()),
         *_silent(files, evidence),
+        *_misnamed(files, evidence),
     ]
-    ranked = _ranked([f for f in files if f.why is None], evidence)
+    ranked = _ranked([f for f in files if f.why is None and sure], evidence)
     readings: list[PhaseReading] = []
     graphs: list[GraphReading] = []
     for number, (rank, file) in enumerate(ranked):
@@ -152,6 +150,18 @@ def _silent(files: Iterable[ProbeFile], evidence: LaunchEvidence) -> Iterator[st
             yield f"the scheduler of rank {'?' if rank is None else rank} (pid {pid}) has written no file"
 
 
+def _misnamed(files: Iterable[ProbeFile], evidence: LaunchEvidence) -> Iterator[str]:
+    """Yield the files whose header and whose process tell different ranks."""
+    titles = _schedulers(evidence)
+    for header in (f.header for f in files if f.header is not None and f.header.rank is not None):
+        titled = titles.get(header.pid or 0)
+        if titled is not None and titled != header.rank:
+            yield (
+                f"the probe of pid {header.pid} tells rank {header.rank}, its process is called rank {titled}: which "
+                "rank its calls are of is not sure"
+            )
+
+
 def _of_workload(
     file: ProbeFile, windows: list[Window], clock: HostClock, rank: int | None, load: tuple[str, int]
 ) -> tuple[PhaseReading, ...]:
@@ -184,7 +194,7 @@ def _whys(files: Iterable[ProbeFile], looked_for: Iterable[Phase]) -> Iterator[s
         if file.why is not None:
             yield file.why
         elif file.header is not None:
-            yield from (w for p in looked_for if (w := file.header.why_not(p)) is not None)
+            yield from (w for p in looked_for if (w := file.why_not(p)) is not None)
 
 
 def _looked_for(evidence: LaunchEvidence) -> tuple[Phase, ...]:
@@ -207,16 +217,3 @@ def _why_no_file(evidence: LaunchEvidence, left: Left | None) -> str:
         "no scheduler has written a file of the probe (phases-PID.jsonl): SGLang did not load it by the entry point "
         "tokgate_probe of the group sglang.srt.plugins"
     )
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece
-
-
-def _read(path: Path, kind: type[R]) -> R | None:
-    try:
-        return kind.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        return None

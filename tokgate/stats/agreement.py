@@ -10,7 +10,8 @@ from tokgate.records.phases import Agreement, Phase, PhaseReading
 
 from .phases import PHASES, together
 
-SHORTEST_MS = 1e-6  # no call of a model is shorter, and ratios stay numbers
+SHORTEST_MS = 1e-6  # no call of a model is shorter: what says so agrees with nothing
+ANY = 1e6  # as an upper limit: none
 
 
 class Limit(NamedTuple):
@@ -31,8 +32,8 @@ SUM = {
     ),
     "host": Limit(
         -0.60, 0.03,
-        "between two steps of a small model on a CPU the scheduler takes as long as the model; "
-        "calls of one thread never add up to more than the cycle",
+        "by a host's clock a call ends when the host is done with it: where that is not the model's time, as with a small "
+        "model, the calls may be half the cycle; calls of one thread never add up to more than the cycle",
     ),
 }  # fmt: skip
 # A phase by the probe against the same phase by the device timer.
@@ -62,6 +63,12 @@ EAGER = {
         (Phase.DECODE, PROBE[Phase.DECODE], 0.40),
     )
 }  # fmt: skip
+# The same of a probe that has the host's clock while the rig has a device timer.
+HOST = Limit(
+    -0.15, ANY,
+    "a call lasts on the host as long as the GPU works on it, or longer: shorter, it did not wait for the GPU",
+    0.10,
+)  # fmt: skip
 # How far the probe's phase may lie outside what a trace allows.
 TRACE = Limit(
     -0.10, 0.10,
@@ -84,8 +91,28 @@ CYCLE_BY_STEP = Limit(
 
 def agreements(readings: Sequence[PhaseReading]) -> tuple[Agreement, ...]:
     """Compare every pair of sources that measured the same load; readings of single batch sizes are left out."""
-    whole = [r for r in readings if r.requests is None and r.mean_ms > SHORTEST_MS]
+    whole = [r for r in readings if r.requests is None]
     return (*_sums(whole), *_plain_steps(whole), *_probe_and_timer(whole), *_trace_and_probe(whole))
+
+
+def uncompared(readings: Sequence[PhaseReading], workload: str) -> tuple[str, ...]:
+    """Return which single phases two sources told of that two clocks keep from being compared, or all but so."""
+    mine = [r for r in readings if r.requests is None and r.workload == workload and r.phase in PROBE]
+    probe, timer, trace = (
+        {r.phase: r.clock for r in mine if r.source == source}
+        for source in ("probe", "device-timer", "trace")
+    )
+    found = []
+    timed = [p.value for p, clock in timer.items() if probe.get(p) == "host" and clock == "gpu"]
+    if timed:
+        found.append(
+            f"{', '.join(timed)} by the probe's host clock: too short beside the device timer's GPU time would be seen, "
+            "too long not"
+        )
+    traced = [p.value for p, clock in trace.items() if probe.get(p, clock) != clock]
+    if traced:
+        found.append(f"{', '.join(traced)}: probe and trace not compared, they have two clocks")
+    return tuple(found)
 
 
 def _sums(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
@@ -119,11 +146,14 @@ def _plain_steps(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
 
 
 def _probe_and_timer(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
-    for probe in (r for r in readings if r.source == "probe" and r.phase in PROBE and r.clock == "gpu"):
+    for probe in (r for r in readings if r.source == "probe" and r.phase in PROBE):
         timer = _same_load(readings, probe.phase, "device-timer", probe)
         # Only the first rank's timer reports by default.
         if timer is not None and (timer.rank is None or probe.rank in (None, timer.rank)):
             name = f"{probe.phase.value}: probe{_rank(probe)} against device-timer"
+            if probe.clock == "host":
+                yield compared(f"{name}, host clock", probe, _typical(probe), timer.mean_ms, HOST)
+                continue
             limits = EAGER if _eager(readings, probe) else PROBE
             yield compared(name, probe, probe.mean_ms, timer.mean_ms, limits[probe.phase])
 
@@ -149,16 +179,17 @@ def _trace_and_probe(readings: Sequence[PhaseReading]) -> Iterator[Agreement]:
         name = (
             f"{probe.phase.value}: probe{_rank(probe)} against trace ({least:.3f} to {trace.mean_ms:.3f} ms)"
         )
-        if allowed > 0:
-            yield compared(name, probe, typical, allowed, TRACE if trace.clock == "gpu" else TRACE_ON_HOST)
+        yield compared(name, probe, typical, allowed, TRACE if trace.clock == "gpu" else TRACE_ON_HOST)
 
 
 def compared(name: str, of: PhaseReading, first_ms: float, second_ms: float, limit: Limit) -> Agreement:
-    """Compare two numbers above 0; the result's limits have what is allowed in milliseconds in them."""
-    low = min(limit.low, -limit.allowed_ms / second_ms)
-    high = max(limit.high, limit.allowed_ms / second_ms)
-    apart = first_ms / second_ms - 1
-    agrees = low <= apart <= high
+    """Compare two numbers from 0 up; the result's limits have what is allowed in milliseconds in them."""
+    beside = max(second_ms, SHORTEST_MS)
+    low = min(limit.low, -limit.allowed_ms / beside)
+    high = max(limit.high, limit.allowed_ms / beside)
+    apart = first_ms / beside - 1
+    agrees = low <= apart <= high and min(first_ms, second_ms) > SHORTEST_MS
+    upto = f"to {high:+.0%}" if high < ANY else "and longer"
     verdict = "within" if agrees else "outside"
     return Agreement(
         name=name,
@@ -170,7 +201,7 @@ def compared(name: str, of: PhaseReading, first_ms: float, second_ms: float, lim
         limit=(low, high),
         agrees=agrees,
         reason=limit.reason,
-        words=f"{name}: {first_ms:.3f} and {second_ms:.3f} ms, {apart:+.1%}, {verdict} {low:+.0%} to {high:+.0%}",
+        words=f"{name}: {first_ms:.3f} and {second_ms:.3f} ms, {apart:+.1%}, {verdict} {low:+.0%} {upto}",
     )
 
 

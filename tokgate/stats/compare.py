@@ -26,6 +26,11 @@ class Comparison(Record):
     warnings: tuple[str, ...] = ()
 
 
+def p_words(p: float) -> str:
+    """Return "p=0.026", or "p<0.001": no p is 0."""
+    return f"p={p:.3f}" if p >= 0.001 else "p<0.001"
+
+
 def compare(a: Sequence[float], b: Sequence[float], *, confidence: float = 0.95) -> Comparison:
     """Compare two series of positive numbers by their ratio.
 

@@ -88,12 +88,12 @@ class Decomposition(Record):
     warnings: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """Return one line, the largest share first: "tok/s -4.7 %: verify -4.4 %, …" in log per cent."""
+        """Return one line, the largest share first: "tok/s -4.7 %: verify -4.4 %, …", what each alone makes of tok/s."""
         if self.whole is None:
             return f"the change cannot be split: {self.why}"
         ordered = sorted(self.shares, key=lambda s: -abs(s.log))
-        parts = ", ".join(f"{s.name} {s.log:+.1%}" for s in ordered)
-        return f"tok/s {self.whole.factor - 1:+.1%} (log {self.whole.log:+.1%}): {parts}"
+        parts = ", ".join(f"{s.name} {s.factor - 1:+.1%}" for s in ordered)
+        return f"tok/s {self.whole.factor - 1:+.1%}: {parts} (each alone)"
 
 
 def decompose(

@@ -12,6 +12,7 @@ from tokgate.records.phases import GraphReading, Phase, PhaseReading, PhaseSourc
 
 PHASES = (Phase.DRAFT, Phase.VERIFY, Phase.DRAFT_EXTEND)
 FEWEST_FOR_P95 = 20
+LONGEST_MS = 1e7  # nearly three hours: no call takes longer, and sums of such stay numbers
 COST_OF_CYCLE = "nothing: the server's own counters of each answer"
 COST_OF_PROBE = "two GPU events or clock reads a call; measured in every run by the probe's switch"
 
@@ -47,8 +48,8 @@ def reading(
     *,
     concurrency: int,
 ) -> PhaseReading | None:
-    """Summarise milliseconds a call; None where no value is a finite number from 0 up."""
-    ordered = sorted(v for v in values if math.isfinite(v) and v >= 0)
+    """Summarise milliseconds a call; None where no value lies between 0 and LONGEST_MS."""
+    ordered = sorted(v for v in values if 0 <= v <= LONGEST_MS)
     if not ordered:
         return None
     return PhaseReading(

@@ -1,4 +1,4 @@
-"""Which rank the others wait for, by its own phases: in a verify the wait is everybody's but its own.
+"""Which rank speaks for a launch, and which the others wait for: in a verify the wait is everybody's but its own.
 
 The ranks of a tensor-parallel server meet in every all-reduce, so a slow one lengthens the verify of all, and its own by
 no more than theirs. What a rank does without meeting the others, here the two phases of the draft model, takes as long as
@@ -8,7 +8,7 @@ that rank is slow. Where the draft model is sharded too, nothing is found.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tokgate.records.phases import Phase, PhaseReading
 from tokgate.records.record import Record
@@ -24,6 +24,14 @@ class SlowRank(Record):
     own_ms: tuple[float, float]  # p50 of draft and draft_extend, in the quietest start
     others_ms: tuple[float, float]  # the median rank of the others
     words: str
+
+
+def slowest(readings: Iterable[PhaseReading]) -> PhaseReading | None:
+    """Return the reading of the rank whose calls take longest in the middle (without one: on average); None of none.
+
+    Checks and tables choose by this alone, so that they speak of the same rank.
+    """
+    return max(readings, key=lambda r: r.mean_ms if r.p50_ms is None else r.p50_ms, default=None)
 
 
 def slow_rank(readings: Sequence[PhaseReading]) -> SlowRank | None:

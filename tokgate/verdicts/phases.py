@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase, PhaseReading, PhaseTable
 from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
-from tokgate.stats.ranks import ALONE, slow_rank
+from tokgate.stats.ranks import ALONE, SlowRank, slow_rank, slowest
 
 from .budgets import budgets_on
 from .establish import Established, establish_workload, invalid
 from .shortfall import Shortfall
+from .verify_calls import verify_calls
 
 DO = (
     "make the instruments work (docs/phases.md says what each needs), or take the budget out and set "
@@ -27,10 +27,9 @@ def establish_phases(rig: Rig, launch: LaunchEvidence, workload: str, *, check: 
     return establish_workload(instrumented(rig), launch, workload, check=check)
 
 
-def slowest(readings: Iterable[PhaseReading]) -> PhaseReading | None:
-    """Return the reading of the rank that takes longest: the others wait for it. None where none has starts."""
-    mine = [r for r in readings if r.starts]
-    return max(mine, key=lambda r: statistics.median(s.p50_ms for s in r.starts), default=None)
+def slowest_verify(launch: LaunchEvidence, workload: str) -> PhaseReading | None:
+    """Return what the probe tells of the rank whose verify takes longest. None where none tells of single starts."""
+    return slowest(r for r in probe_of(launch, Phase.VERIFY, workload) if r.starts)
 
 
 def probe_of(launch: LaunchEvidence, phase: Phase, workload: str) -> tuple[PhaseReading, ...]:
@@ -63,19 +62,35 @@ def why_no_verify(launch: LaunchEvidence) -> str:
     return f"no source told of single verify calls: {'; '.join(whys) or 'none was carried'}"
 
 
+def why_no_pair(launch: LaunchEvidence, workload: str) -> str:
+    """Return why no two sources can be compared."""
+    if launch.phases is None or not (told := probe_of(launch, Phase.VERIFY, workload)):
+        return why_no_verify(launch)
+    whys = [f"{source}: {why}" for source, why in launch.phases.unknown.items() if source != "probe"]
+    if not launch.phases.find(Phase.STEP, "cycle", workload=workload):
+        whys.append("cycle: the server counts no verify call in its answers (verify_ct)")
+    calls = f"the probe tells of {sum(r.n for r in told)} verify calls, and no other source of the same load"
+    return f"{calls}: {'; '.join(whys)}" if whys else calls
+
+
 def doubts(launch: LaunchEvidence, workload: str) -> tuple[str, ...]:
-    """Return what the sources do not agree on, under this workload, and what the probe could not tell of."""
+    """Return what the sources do not agree on, under this workload, and what the probe did not tell or did not see."""
     if launch.phases is None:
         return ()
     apart = (a.words for a in launch.phases.agreements if a.workload == workload and not a.agrees)
-    silent = launch.phases.unknown.get("probe") if probe_of(launch, Phase.VERIFY, workload) else None
-    return (*apart, *([f"the probe does not tell all: {silent}"] if silent else []))
+    told = probe_of(launch, Phase.VERIFY, workload)
+    silent = launch.phases.unknown.get("probe") if told else None
+    missed = verify_calls(launch, workload, told).missed
+    return (
+        *apart,
+        *([f"the probe does not tell all: {silent}"] if silent else []),
+        *([missed] if missed is not None else []),
+    )
 
 
-def named_rank(launch: LaunchEvidence, workload: str) -> tuple[str, ...]:
-    """Return which rank the others wait for, where the probe shows one."""
-    found = slow_rank([r for phase in ALONE for r in probe_of(launch, phase, workload)])
-    return (found.words,) if found is not None else ()
+def waited_for(launch: LaunchEvidence, workload: str) -> SlowRank | None:
+    """Return the rank that the others wait for, where the probe shows one."""
+    return slow_rank([r for phase in ALONE for r in probe_of(launch, phase, workload)])
 
 
 def _others(table: PhaseTable | None, workload: str) -> Iterable[str]:

@@ -73,6 +73,7 @@ def test_only_the_lower_end_can_fail(low: float, high: float, outcome: Outcome, 
     assert verdict.outcome is outcome
     assert f"costs {words} of decode time" in verdict.headline
     assert verdict.interval == pytest.approx((100 * low, 100 * high))
+    assert ("not shown to be below 0.5%" in verdict.headline) == (outcome is Outcome.PASS and high > 0.005)
     assert (verdict.do is not None) == (outcome is Outcome.INVALID)
 
 
@@ -81,6 +82,7 @@ def test_only_the_lower_end_can_fail(low: float, high: float, outcome: Outcome, 
     [
         (None, "nobody compared starts"),
         (cost(why="the switch did not work: 9 calls", interval=None), "the switch did not work: 9 calls"),
+        (cost(-0.3, -0.2, why="the starts with the probe on are quicker"), "are quicker"),
         (cost(why="the probe recorded nothing in the starts with the switch on"), "recorded nothing"),
     ],
 )
@@ -90,7 +92,7 @@ def test_an_unknown_cost_is_neither_passed_nor_failed_and_says_what_to_do(
     verdict = judged(launched(told))
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert why in verdict.headline
-    assert "docs/phases.md" in (verdict.do or "")
+    assert ("the prefix cache" if "quicker" in why else "docs/phases.md") in (verdict.do or "")
 
 
 def test_too_few_pairs_by_the_rig_name_the_setting() -> None:

@@ -47,8 +47,8 @@ def test_an_arm_that_loses_says_how_much_too_long_its_cycle_is() -> None:
     assert "ms too long" in line
     assert verdict.do == (
         "accept length 1.86, cycle 46.2 ms: 4.8 ms over break-even (41.4 ms) at that accept length; "
-        "so long a cycle would need accept length 2.07. Compare decode lines with the control's: "
-        "grep 'Decode batch' launches/02-eagle3-2step/server.log"
+        "so long a cycle would need accept length 2.07. Which phase of the cycle it is: 'Phases of a cycle' and "
+        "'Since the stored baseline' in the report, or -m verify"
     )
 
 

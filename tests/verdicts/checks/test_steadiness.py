@@ -73,9 +73,9 @@ def test_an_arm_is_judged_by_its_cycle_since_prompts_differ_in_acceptance() -> N
     ("factor", "outcome", "words"),
     [
         (1.0, Outcome.PASS, "no drift"),
-        (0.99, Outcome.PASS, "no drift"),
-        (0.9, Outcome.INCONCLUSIVE, "the machine drifted -10.0%: control 44.6 before, 40.1 tok/s after"),
-        (1.1, Outcome.INCONCLUSIVE, "the machine drifted +10.0%"),
+        (0.99, Outcome.PASS, "no drift: control 44.6 before, 44.2 tok/s after (-1.0%, less than a floor)"),
+        (0.9, Outcome.INCONCLUSIVE, "the machine drifted by -10.0%: control 44.6 before, 40.1 tok/s after"),
+        (1.1, Outcome.INCONCLUSIVE, "the machine drifted by +10.0%"),
     ],
 )
 def test_drift_either_way_is_told_with_both_numbers(factor: float, outcome: Outcome, words: str) -> None:

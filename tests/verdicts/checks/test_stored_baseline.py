@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.verdicts.evidence import STEADY, eagle3, make_fingerprint, make_launch, make_rig, series
+from tests.verdicts.test_baseline_update import drawn
+from tests.verdicts.test_split import RATES, run
 from tokgate.records import Difference, Fingerprint, Outcome, Verdict
 from tokgate.rig.models import Rig
 from tokgate.verdicts.baseline_file import Absence, BaselineFile, BaselineLaunch, Provenance
@@ -329,3 +331,37 @@ def test_a_control_changes_no_outcome() -> None:
         alone = stored_baseline(TWINS, arm, "single", kept, None)
         control = Control(launch=make_launch(series(NOW)), stored=absent)
         assert stored_baseline(TWINS, arm, "single", kept, None, control=control) == alone
+
+
+# ------------------------------------------------------------------ where a loss leads that no fact explains
+def lost(cycle: float, accepted: int = 138, *, phases: bool = True) -> Verdict:
+    """An arm of which speed, accept length and cycle are stored, against the same with a longer cycle or less accepted."""
+    then = run(phases=phases)
+    (kept,) = (d.new for d in drawn(then) if d.new.arm == "eagle3-2step")
+    rates = tuple(v / cycle * 138 / accepted for v in RATES)
+    arm = eagle3().model_copy(
+        update={"generations": series(rates, launch="02-eagle3-2step", verify_ct=accepted)}
+    )
+    found = stored_baseline(make_rig(), arm, "single", kept)
+    return next(v for v in found if v.metric == "decode_tok_s")
+
+
+def test_what_the_split_knows_leads_and_nothing_is_below_where_nothing_differs() -> None:
+    slow = lost(1.2)
+    assert slow.outcome is Outcome.REGRESSED
+    assert slow.do is not None
+    assert slow.do.startswith(
+        "the cycle has moved, not acceptance: which phase, tells 'Since the stored baseline'"
+    )
+    assert slow.do.endswith(
+        "nothing on record differs from the baseline: look at clocks, heat and what else ran"
+    )
+    assert (lost(1.0, 166).do or "").startswith(
+        "acceptance has moved, not the cycle: look at the draft model"
+    )
+    assert (lost(1.2, 166).do or "").startswith("acceptance and the cycle have moved")
+
+
+def test_of_a_control_what_differs_is_where_to_look() -> None:
+    verdict = judged(NOW, stored(THEN), fingerprint=make_fingerprint({"host.cpus": "7"}))
+    assert verdict.do == "see what differs from the baseline, listed with this verdict"

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import make_rig
-from tests.verdicts.phase_evidence import NO_PROBE, agreement, carrying, phase, table, untold
+from tests.verdicts.evidence import make_rig, series
+from tests.verdicts.phase_evidence import NAME, NO_PROBE, VERIFY, agreement, carrying, phase, table, untold
 from tokgate.records import LaunchEvidence, Outcome, Verdict
-from tokgate.records.phases import Phase
+from tokgate.records.phases import Phase, PhaseReading
 from tokgate.verdicts.checks.verify_latency import verify_latency
+from tokgate.verdicts.verify_calls import verify_calls
 
 
 def judged(launch: LaunchEvidence, *limits: dict[str, Any], **rig: Any) -> dict[str | None, Verdict]:
@@ -72,7 +73,68 @@ def test_the_slowest_rank_is_judged_and_named() -> None:
     slow = phase(starts=[v * 1.25 for v in (5.3, 5.32, 5.31, 5.33, 5.29, 5.31)], rank=3)
     verdict = judged(carrying(table(phase(), slow)), p50(6.0))["verify_ms"]
     assert verdict.outcome is Outcome.REGRESSED
-    assert any("rank 3 is the slowest of 2" in line for line in verdict.evidence)
+    assert any("rank 3, whose verify is the longest of 2 ranks" in line for line in verdict.evidence)
+    assert "slow by itself" not in verdict.headline
+
+
+def test_the_rank_that_is_slow_by_itself_leads_whatever_rank_has_the_longest_verify() -> None:
+    ranks = [
+        phase(p, (ms * (1.25 if rank == 2 else 1.0),) * 6, rank=rank)
+        for rank in range(4)
+        for p, ms in ((Phase.DRAFT, 0.25), (Phase.DRAFT_EXTEND, 0.29))
+    ]
+    verifies = [phase(starts=(6.6 - 0.1 * rank,) * 6, rank=rank) for rank in range(4)]
+    launch = carrying(table(*ranks, *verifies))
+    verdict = judged(launch, p50(6.0))["verify_ms"]
+
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.headline.endswith("rank 2 is slow by itself, the others wait for it")
+    assert (verdict.do or "").startswith("look at the GPU of rank 2 first")
+    assert any(
+        "judged: rank 0" in line and "the longest is not the slow one" in line for line in verdict.evidence
+    )
+    assert "rank 2" not in judged(launch, p50(7.0))["verify_ms"].headline
+
+
+def test_calls_that_the_answers_count_and_the_probe_did_not_see_are_a_warning() -> None:
+    """138 calls in each of six starts by spec_verify_ct; one a start may begin at its edge."""
+    ranks = [phase(calls=calls, rank=rank) for rank, calls in enumerate((138, 130))]
+    (warning,) = judged(carrying(table(*ranks)))["verify_ms"].warnings
+
+    assert "the probe saw 780 to 828 verify calls of a rank (2 ranks), the answers count 828" in warning
+    assert "5.8% are missing" in warning
+    for calls in (137, 138, 139):
+        assert judged(carrying(table(phase(calls=calls))))["verify_ms"].warnings == ()
+
+
+TAIL = {"metric": "verify_p95_ms", "at_most": 6.0}
+
+
+def test_a_p95_is_judged_in_the_rank_with_the_longest_tail() -> None:
+    """Rank 0 is the longest in the middle; rank 3 is quicker there, and its slowest calls are the slowest of all."""
+    uneven = phase(starts=[v * 0.99 for v in VERIFY], tail=1.5, rank=3)
+    found = judged(carrying(table(phase(), uneven)), p50(6.0), TAIL)
+    assert (found["verify_ms"].outcome, found["verify_ms"].value) == (Outcome.PASS, 5.31)
+    tail = found["verify_p95_ms"]
+    assert tail.outcome is Outcome.REGRESSED
+    assert tail.value == pytest.approx(5.31 * 0.99 * 1.5)
+    assert any("rank 3 has the longest tail of 2, p95 from 5.841 to 7.885 ms" in e for e in tail.evidence)
+
+
+@pytest.mark.parametrize(
+    ("silent", "why"),
+    [
+        (phase(starts=VERIFY, calls=12, rank=3), "a start has 12 verify calls"),
+        (
+            phase(starts=[v * 0.99 for v in VERIFY[:4]], tail=1.5, rank=3),
+            "rank 3 tells of verify in 4 of 6 starts",
+        ),
+    ],
+)
+def test_a_rank_that_does_not_tell_its_tail_may_have_the_longest(silent: PhaseReading, why: str) -> None:
+    verdict = judged(carrying(table(phase(), silent)), TAIL)["verify_p95_ms"]
+    assert verdict.outcome is Outcome.INVALID
+    assert why in verdict.headline
 
 
 def test_a_start_without_calls_is_not_passed_over() -> None:
@@ -105,3 +167,22 @@ def test_a_dispute_between_sources_stands_beside_the_number() -> None:
 def test_lost_records_are_a_warning_on_the_number() -> None:
     lost = phase(warnings=("phases-1.jsonl: the probe lost 3 records (queue full)",))
     assert any("lost 3 records" in w for w in judged(carrying(table(lost)))["verify_ms"].warnings)
+
+
+def test_of_data_parallel_groups_nobody_knows_which_had_which_calls() -> None:
+    launch = carrying(table(phase(calls=70), phase(calls=68, rank=1)))
+    assert launch.server is not None
+    info = {**launch.server.server_info, "dp_size": 2}
+    shared = launch.model_copy(update={"server": launch.server.model_copy(update={"server_info": info})})
+    assert verify_calls(launch, "single", launch.phases.readings if launch.phases else ()).missed is not None
+    assert verify_calls(shared, "single", launch.phases.readings if launch.phases else ()).missed is None
+
+
+def test_of_many_streams_a_pass_serves_several_and_the_longest_answer_counts() -> None:
+    """Two streams of 138 calls each in a start: 138 passes at least, not 276."""
+    generations = series((59.8,) * 6, launch=NAME, verify_ct=138, workload="pair", concurrency=2)
+    probe = phase(workload="pair", concurrency=2, starts=(5.3,) * len({g.batch for g in generations}))
+    launch = carrying(table(probe)).model_copy(update={"generations": generations})
+    found = verify_calls(launch, "pair", (probe,))
+    assert found.counted == sum(found.seen)
+    assert found.missed is None

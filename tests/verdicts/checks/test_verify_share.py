@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.verdicts.evidence import make_rig
 from tests.verdicts.phase_evidence import NO_PROBE, carrying, phase, table, untold
 from tokgate.records import LaunchEvidence, Outcome, Verdict
@@ -25,6 +27,14 @@ def test_it_is_verify_over_the_probes_own_cycle() -> None:
 
 def test_a_larger_share_than_allowed_is_a_regression() -> None:
     assert judged(carrying(table(phase(starts=(5.7,) * 6), STEP)), LIMIT).outcome is Outcome.REGRESSED
+
+
+@pytest.mark.parametrize("limits", [(), (LIMIT,), ({"metric": "verify_share", "at_least": 0.5},)])
+def test_no_part_is_larger_than_the_whole(limits: tuple[dict[str, Any], ...]) -> None:
+    """In one start of six, so that the median alone would not show it."""
+    verdict = judged(carrying(table(phase(starts=(5.0,) * 5 + (6.1,)), STEP)), *limits)
+    assert verdict.outcome is Outcome.INVALID
+    assert "longer than the cycle it is a part of in 1 of 6 starts" in verdict.headline
 
 
 def test_without_the_cycle_by_the_same_source_there_is_no_share() -> None:

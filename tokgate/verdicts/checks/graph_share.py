@@ -58,7 +58,7 @@ def graph_share(
             return (_ended(verdict, Outcome.PASS, "no graphs expected: the control arm has none either"),)
         why = "the control arm decodes in graphs; whether verify does is not told"
         return (_ended(verdict, Outcome.INCONCLUSIVE, why, "see docs/phases.md for what tells of graphs"),)
-    verdict = verdict.model_copy(update={"value": verify.share, "n": verify.n})
+    verdict = verdict.model_copy(update={"value": verify.share, "unit": "of all steps", "n": verify.n})
     told = f"{verify.share:.1%} of {verify.n} verify steps ran in a CUDA graph (by {verify.source})"
     if not expected:
         return (_ended(verdict, Outcome.PASS, f"{told}; none expected: the control arm has none either"),)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, VariableState, Verdict
 from tokgate.rig.models import Rig
+from tokgate.stats.compare import p_words
 from tokgate.verdicts.change import judge_change
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text, throughput_metric
@@ -97,7 +98,7 @@ def nccl_tuning(
             ),
             change=change.change,
             floor=floor_text(floor, metric),
-            evidence=(f"p={change.comparison.p:.3f}, n={change.comparison.n_a}+{change.comparison.n_b}",),
+            evidence=(f"{p_words(change.comparison.p)}, n={change.comparison.n_a}+{change.comparison.n_b}",),
             warnings=(
                 "one server start a side: what differs from start to start is not in the interval",
                 *_by_sglang(untuned),

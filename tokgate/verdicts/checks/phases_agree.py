@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.records.phases import Agreement, Phase
 from tokgate.rig.models import Rig
+from tokgate.stats.agreement import uncompared
 from tokgate.verdicts.establish import invalid
-from tokgate.verdicts.phases import DO, establish_phases, why_no_verify
+from tokgate.verdicts.phases import DO, doubts, establish_phases, probe_of, why_no_pair
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.verify_calls import verify_calls
 
 CHECK = "phases_agree"
+_OF_ONE_RANK = re.compile(r", rank \d+| \([\d.]+ to [\d.]+ ms\)")
 
 
 def phases_agree(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict, ...]:
-    """Judge every pair of sources. invalid: a pair is further apart than its limit; inconclusive: there is no pair."""
+    """Judge every pair of sources.
+
+    invalid: a pair is further apart than its limit. inconclusive: there is no pair, or the probe tells of all but verify.
+    """
     established = establish_phases(rig, launch, workload, check=CHECK)
     if isinstance(established, Verdict):
         return (established,)
     pairs = [a for a in launch.phases.agreements if a.workload == workload] if launch.phases else []
     if not pairs:
-        shortfall = Shortfall(what=f"nothing to compare: {why_no_verify(launch)}", do=DO)
+        shortfall = Shortfall(what=f"nothing to compare: {why_no_pair(launch, workload)}", do=DO)
         verdict = invalid(CHECK, [shortfall], launch=launch, workload=workload, raw=established.raw)
         return (verdict.model_copy(update={"outcome": Outcome.INCONCLUSIVE}),)
     apart = [
@@ -33,18 +43,50 @@ def phases_agree(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdi
     ]
     if apart:
         return (invalid(CHECK, apart, launch=launch, workload=workload, n=len(pairs), raw=established.raw),)
+    if (why := _without_verify(launch, workload)) is not None:
+        shortfall = Shortfall(what=why, do=DO, evidence=tuple(a.words for a in pairs))
+        verdict = invalid(
+            CHECK, [shortfall], launch=launch, workload=workload, n=len(pairs), raw=established.raw
+        )
+        return (verdict.model_copy(update={"outcome": Outcome.INCONCLUSIVE}),)
     furthest = max(pairs, key=lambda a: abs(a.apart))
+    calls = verify_calls(launch, workload, probe_of(launch, Phase.VERIFY, workload)).words
+    two_clocks = uncompared(launch.phases.readings, workload) if launch.phases else ()
     return (
         Verdict(
             check=CHECK,
             outcome=Outcome.PASS,
-            headline=f"phases of {launch.launch.arm}: {len(pairs)} pairs of sources agree; "
-            f"furthest apart {furthest.words}",
+            headline=f"phases of {launch.launch.arm}: {_counted(pairs)}"
+            f"{', not those that two clocks keep apart' if two_clocks else ''}; furthest apart {furthest.words}",
             arm=launch.launch.arm,
             launch=launch.launch.id,
             workload=workload,
             n=len(pairs),
-            evidence=tuple(a.words for a in pairs),
+            evidence=(*two_clocks, *((calls,) if calls is not None else ()), *(a.words for a in pairs)),
+            warnings=doubts(launch, workload),
             raw=established.raw,
         ),
     )
+
+
+def _without_verify(launch: LaunchEvidence, workload: str) -> str | None:
+    """Return why the comparisons that matter most are not among those that agree: the others alone are no agreement."""
+    told = (
+        {r.phase for r in launch.phases.readings if (r.source, r.workload) == ("probe", workload)}
+        if launch.phases
+        else set()
+    )
+    if launch.phases is None or Phase.VERIFY in told or not told & {Phase.DRAFT, Phase.DRAFT_EXTEND}:
+        return None
+    others = " and ".join(p.value for p in (Phase.DRAFT, Phase.DRAFT_EXTEND) if p in told)
+    why = launch.phases.unknown.get("probe", "no call of it is in the judged starts")
+    return f"the probe tells of {others} and of no verify: {why}"
+
+
+def _counted(pairs: Sequence[Agreement]) -> str:
+    """Count a comparison once, however many ranks make it, and say of how many of them a single phase is part."""
+    kinds = {_OF_ONE_RANK.sub("", a.name) for a in pairs}
+    phases = sum(kind.split(":")[0] in set(Phase) for kind in kinds)
+    ranks = f" ({len(pairs)} with each rank's own)" if len(pairs) > len(kinds) else ""
+    comparisons = "1 comparison agrees" if len(kinds) == 1 else f"{len(kinds)} comparisons agree"
+    return f"{comparisons}{ranks}, {phases or 'none'} of a single phase by two sources"

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.rig.models import Rig
+from tokgate.stats.compare import p_words
 from tokgate.verdicts.bracket import Bracket, bracketed
 from tokgate.verdicts.break_even import BreakEven
 from tokgate.verdicts.budgets import subject
+from tokgate.verdicts.cycle_side import WHICH_PHASE
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.graph_steps import beside_the_control, without_a_graph
 from tokgate.verdicts.metrics import Metric, throughput_metric
@@ -18,7 +20,6 @@ from tokgate.verdicts.speculating import LOOK_AT_THE_DRAFT, is_off, useless_word
 from tokgate.verdicts.twins import ALONE, cost_of_a_cycle, establish_twins
 
 CHECK = "speculation_beats_its_twin"
-_WHERE_TO_LOOK = "Compare decode lines with the control's: grep 'Decode batch' launches/{launch}/server.log"
 
 
 def speculation_beats_its_twin(
@@ -85,7 +86,7 @@ def speculation_beats_its_twin(
             evidence=(
                 *(
                     f"against {twin.launch.launch.id} ({metric.text(statistics.median(values))}): "
-                    f"{c.ratio:.3f}x, p={c.p:.3f}, n={c.n_a}+{c.n_b}"
+                    f"{c.ratio:.3f}x, {p_words(c.p)}, n={c.n_a}+{c.n_b}"
                     for twin, values, c in zip(twins, before, bracket.comparisons, strict=True)
                 ),
                 *((f"drift between the controls {bracket.drift:.1%}",) if len(twins) > 1 else ()),
@@ -160,4 +161,4 @@ def _next_step(
     answer = cost.answer() if cost is not None else "accept length and cycle time are unknown"
     if useless:
         return f"{answer}. {LOOK_AT_THE_DRAFT[0].upper()}{LOOK_AT_THE_DRAFT[1:]}"
-    return f"{answer}. {without_a_graph(arm, controls) or _WHERE_TO_LOOK.format(launch=arm.launch.id)}"
+    return f"{answer}. {without_a_graph(arm, controls) or WHICH_PHASE}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.rig.models import Rig
+from tokgate.stats.compare import p_words
 from tokgate.stats.steady import NEEDED_FOR_TREND, Steadiness, steadiness_of
 from tokgate.verdicts.change import judge_change
 from tokgate.verdicts.establish import Established, establish_workload, invalid
@@ -44,7 +45,7 @@ def steadiness(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict
     problems = _problems(found, floor.relative, limit, workload)
     words, do = problems[0] if problems else (f"steady, spread {found.robust_cv:.1%}", None)
     trend = (
-        f"{found.trend:+.1%} (p={found.trend_p:.3f})"
+        f"{found.trend:+.1%} ({p_words(found.trend_p)})"
         if found.trend is not None and found.trend_p is not None
         else "too few values"
     )
@@ -131,12 +132,14 @@ def drift(rig: Rig, controls: Sequence[LaunchEvidence], workload: str) -> tuple[
     other_end = judge_change(then, now, metric, floor)
     quiet = Outcome.PASS is change.outcome is other_end.outcome
     told = f"control {metric.bare(change.reference)} before, {metric.text(other_end.reference)} after"
-    words = "the machine drifted" if moved else "no drift" if quiet else "drift not excluded"
+    by = f"{change.change:+.1%}"
+    words = f"the machine drifted by {by}" if moved else "no drift" if quiet else f"drift not excluded, {by}"
+    told += f" ({by}, less than a floor)" if quiet else ""
     return (
         Verdict(
             check=DRIFT,
             outcome=Outcome.PASS if quiet else Outcome.INCONCLUSIVE,
-            headline=f"{words} {change.change:+.1%}: {told}",
+            headline=f"{words}: {told}",
             arm=control.launch.arm,
             launch=control_again.launch.id,
             workload=workload,
@@ -150,7 +153,7 @@ def drift(rig: Rig, controls: Sequence[LaunchEvidence], workload: str) -> tuple[
             ),
             change=change.change,
             floor=floor_text(floor, metric),
-            evidence=(f"p={change.comparison.p:.3f}, {change.why}",),
+            evidence=(f"{p_words(change.comparison.p)}, {change.why}",),
             warnings=change.comparison.warnings,
             do=None
             if quiet

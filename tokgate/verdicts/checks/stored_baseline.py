@@ -8,6 +8,8 @@ from tokgate.errors import BaselineError
 from tokgate.records import Difference, Fingerprint, LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Floor, Rig
+from tokgate.stats.compare import p_words
+from tokgate.stats.decompose import ACCEPTANCE, Decomposition
 from tokgate.verdicts.baseline_file import Absence, BaselineFile
 from tokgate.verdicts.budgets import subject
 from tokgate.verdicts.change import Change, judge_change
@@ -22,6 +24,7 @@ from tokgate.verdicts.staleness import Staleness, staleness
 
 CHECK = "stored_baseline"
 SPLIT = "decode_tok_s"  # the speed that accept length and cycle make
+_MOST = 0.75  # of the whole change: the other of the two has as good as none of it
 _WORDS = {
     Outcome.REGRESSED: "worse than",
     Outcome.IMPROVED: "better than",
@@ -185,7 +188,7 @@ def _verdict(
         evidence=(
             *stale.evidence,
             *((f"{_WORDS[change.outcome]} the baseline: {change.why}",) if led else ()),
-            f"p={change.comparison.p:.3f}, n={change.comparison.n_a}+{change.comparison.n_b}",
+            f"{p_words(change.comparison.p)}, n={change.comparison.n_a}+{change.comparison.n_b}",
             *_shares(established, baseline, metric),
             f"baseline of {baseline.provenance.when} by {baseline.provenance.who}: {baseline.provenance.why}",
         ),
@@ -196,7 +199,7 @@ def _verdict(
             *_single_launch(baseline),
         ),
         differs=stale.differs,
-        do=(stale.do_first if own else stale.do) if led else change.do,
+        do=(stale.do_first if own else stale.do) if led else _next_step(established, baseline, change, stale),
         raw=established.raw,
     )
 
@@ -212,11 +215,46 @@ def _shares(established: Established, baseline: BaselineFile, metric: Metric) ->
     """Tell what a change of speed is made of as far as timed launches know: what the phases did is told by the report."""
     if metric.name != SPLIT:
         return ()
+    found = _timed_split(established, baseline)
+    return (found.text(),) if found is not None else ()
+
+
+def _timed_split(established: Established, baseline: BaselineFile) -> Decomposition | None:
     launch, before = established.launch.launch, side_of_baseline(baseline)
     if not before.speculates:
-        return ()
+        return None
     found = split_change(launch.arm, established.workload, before, side_of_timed(launch.id, (established,)))
-    return (found.split.text(),) if isinstance(found, Split) and found.split is not None else ()
+    return found.split if isinstance(found, Split) else None
+
+
+def _next_step(
+    established: Established, baseline: BaselineFile, change: Change, stale: Staleness
+) -> str | None:
+    """Say where a loss leads that no fact of machine or tree explains; of every metric of a workload the same."""
+    if change.outcome is not Outcome.REGRESSED:
+        return change.do
+    look = (
+        "see what differs from the baseline, listed with this verdict"
+        if stale.differs
+        else "nothing on record differs from the baseline: look at clocks, heat and what else ran"
+    )
+    split = _timed_split(established, baseline)
+    if split is None or split.whole is None or split.whole.log >= 0:
+        return look
+    of_acceptance = next((s.log for s in split.shares if s.name == ACCEPTANCE), 0.0) / split.whole.log
+    if of_acceptance >= _MOST:
+        return f"acceptance has moved, not the cycle: look at the draft model; {look}"
+    what = (
+        "the cycle has moved, not acceptance"
+        if of_acceptance <= 1 - _MOST
+        else "acceptance and the cycle have moved"
+    )
+    which = (
+        "which phase, tells 'Since the stored baseline' in the report"
+        if baseline.phases
+        else "which phase, is not stored; today's stand in 'Phases of a cycle'"
+    )
+    return f"{what}: {which}; {look}"
 
 
 def _single_launch(baseline: BaselineFile) -> tuple[str, ...]:

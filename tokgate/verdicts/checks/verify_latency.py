@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 
-from tokgate.records import LaunchEvidence, Verdict
+from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase, PhaseReading
 from tokgate.rig.models import Rig
-from tokgate.stats.phases import FEWEST_FOR_P95
+from tokgate.stats.phases import FEWEST_FOR_P95, together
+from tokgate.stats.ranks import ALONE, SlowRank
 from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.derived import Derivation, VerifyPart
 from tokgate.verdicts.establish import Established
@@ -15,10 +18,10 @@ from tokgate.verdicts.phases import (
     doubts,
     establish_phases,
     limited,
-    named_rank,
     not_told,
     probe_of,
-    slowest,
+    slowest_verify,
+    waited_for,
     why_no_verify,
 )
 from tokgate.verdicts.series import Series
@@ -30,7 +33,7 @@ P50, P95 = "verify_ms", "verify_p95_ms"
 def verify_latency(
     rig: Rig, launch: LaunchEvidence, workload: str, controls: Sequence[LaunchEvidence] = ()
 ) -> tuple[Verdict, ...]:
-    """Judge p50 and p95 of the verify calls of the slowest rank, one value a barrier start.
+    """Judge p50 and p95 of the verify calls, one value a barrier start, each in the rank where it is the longest.
 
     The interval is that of every budget: between two order statistics of the starts' values. Without a source of
     single calls a budget is `invalid`, with what was looked for; without a budget that is `inconclusive`.
@@ -41,30 +44,63 @@ def verify_latency(
     if isinstance(established, Verdict):
         return (established,)
     ranks = probe_of(launch, Phase.VERIFY, workload)
-    reading = slowest(ranks)
+    reading = slowest_verify(launch, workload)
     if reading is None:
         return (not_told(rig, established, (P50, P95), check=CHECK, why=why_no_verify(launch)),)
     starts = len({g.batch for g in established.good})
     if len(reading.starts) < starts:
         why = f"the probe tells of verify in {len(reading.starts)} of {starts} starts"
         return (not_told(rig, established, (P50, P95), check=CHECK, why=why),)
-    told = _with_series(established, reading)
+    tail = _longest_tail(ranks)
+    told = _with_series(established, reading, tail)
     metrics = [P50]
     warnings = doubts(launch, workload)
     if P95 in told.series or limited(rig, launch, workload, (P95,)):
         metrics.append(P95)
     else:
         warnings = (*warnings, f"no p95: {told.why_missing(P95)}")
-    evidence = (*_evidence(reading, ranks), *named_rank(launch, workload))
-    derive = Derivation(rig, told, controls, CHECK, _part(reading))
-    return tuple(
-        v
-        for m in metrics
-        for v in judge_metric(rig, told, m, check=CHECK, evidence=evidence, warnings=warnings, derive=derive)
+    slow = waited_for(launch, workload)
+    others = launch.phases.readings if launch.phases is not None else ()
+    evidence = (*_evidence(reading, ranks), *((slow.words,) if slow is not None else ()))
+    found: list[Verdict] = []
+    for m, of in zip(metrics, (reading, tail), strict=False):
+        lines = evidence if of is reading else (_tail_words(tail, ranks), *evidence)
+        derive = Derivation(rig, told, controls, CHECK, _part(of, others))
+        found += judge_metric(rig, told, m, check=CHECK, evidence=lines, warnings=warnings, derive=derive)
+    return tuple(_led(v, slow) for v in found)
+
+
+def _led(verdict: Verdict, slow: SlowRank | None) -> Verdict:
+    """A rank that the others wait for is the first thing to say of a verify that is too long."""
+    if slow is None or verdict.outcome is not Outcome.REGRESSED:
+        return verdict
+    return verdict.model_copy(
+        update={
+            "headline": f"{verdict.headline}; rank {slow.rank} is slow by itself, the others wait for it",
+            "do": f"look at the GPU of rank {slow.rank} first: its clocks, its heat, its link, and who else uses it. "
+            f"Then: {verdict.do}",
+        }
     )
 
 
-def _part(reading: PhaseReading) -> VerifyPart:
+def _longest_tail(ranks: Sequence[PhaseReading]) -> PhaseReading:
+    """Return the rank with the longest p95; one that does not tell its own in every start may be it, and is."""
+    return max((r for r in ranks if r.starts), key=_p95)
+
+
+def _p95(reading: PhaseReading) -> float:
+    tails = [s.p95_ms for s in reading.starts if s.p95_ms is not None]
+    return statistics.median(tails) if len(tails) == len(reading.starts) else math.inf
+
+
+def _tail_words(reading: PhaseReading, ranks: Sequence[PhaseReading]) -> str:
+    tails = [t for r in ranks if r.starts and math.isfinite(t := _p95(r))]
+    which = "unknown" if reading.rank is None else str(reading.rank)
+    between = f", p95 from {min(tails):.3f} to {max(tails):.3f} ms" if tails else ""
+    return f"rank {which} has the longest tail of {len(ranks)}{between}"
+
+
+def _part(reading: PhaseReading, others: Sequence[PhaseReading]) -> VerifyPart:
     """Return what verify takes of each start's cycle.
 
     A cycle is a mean over its calls, and so is verify's part. On a host's clock one pause of a busy host in one rank
@@ -72,18 +108,28 @@ def _part(reading: PhaseReading) -> VerifyPart:
     """
     middle = reading.clock == "host"
     ms = tuple(s.p50_ms if middle else s.mean_ms for s in reading.starts)
-    return VerifyPart(ms, f"{'p50' if middle else 'mean'} by the probe, {reading.clock} clock")
+    beside = ((p, together(others, p, reading)) for p in ALONE)
+    rest = {p.value: r.p50_ms if middle else r.mean_ms for p, r in beside if r is not None}
+    return VerifyPart(
+        ms,
+        f"{'p50' if middle else 'mean'} by the probe, {reading.clock} clock",
+        {name: ms for name, ms in rest.items() if ms is not None},
+    )
 
 
-def _with_series(established: Established, reading: PhaseReading) -> Established:
+def _with_series(established: Established, reading: PhaseReading, tail: PhaseReading) -> Established:
     source = f"probe, {reading.clock} clock"
-    tails = [s.p95_ms for s in reading.starts if s.p95_ms is not None]
+    tails = [s.p95_ms for s in tail.starts if s.p95_ms is not None]
     series = {P50: _series(P50, [s.p50_ms for s in reading.starts], source, reading)}
     missing = {}
     if len(tails) == len(reading.starts):
-        series[P95] = _series(P95, tails, source, reading)
+        series[P95] = _series(P95, tails, f"probe, {tail.clock} clock", tail)
+    elif len(tail.starts) < len(reading.starts):
+        missing[P95] = (
+            f"rank {tail.rank} tells of verify in {len(tail.starts)} of {len(reading.starts)} starts"
+        )
     else:
-        few = min(s.n for s in reading.starts)
+        few = min(s.n for s in tail.starts)
         missing[P95] = f"a start has {few} verify calls, a p95 needs {FEWEST_FOR_P95}: raise output_tokens"
     raw = (*established.raw, f"launches/{established.launch.launch.id}/probe")
     return established.model_copy(
@@ -108,7 +154,8 @@ def _evidence(reading: PhaseReading, ranks: Sequence[PhaseReading]) -> list[str]
         middles = [r.p50_ms if r.p50_ms is not None else r.mean_ms for r in ranks]
         which = "unknown" if reading.rank is None else str(reading.rank)
         found.append(
-            f"rank {which} is the slowest of {len(ranks)}, p50 from {min(middles):.3f} to {max(middles):.3f} ms"
+            f"judged: rank {which}, whose verify is the longest of {len(ranks)} ranks; their p50 from "
+            f"{min(middles):.3f} to {max(middles):.3f} ms. In verify all wait for all: the longest is not the slow one"
         )
     if reading.cost is not None:
         found.append(f"cost of measuring: {reading.cost}")

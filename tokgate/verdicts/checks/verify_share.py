@@ -7,8 +7,10 @@ from tokgate.records.phases import Phase
 from tokgate.rig.models import Rig
 from tokgate.stats.phases import PHASES, together
 from tokgate.verdicts.budgets import judge_metric
-from tokgate.verdicts.phases import doubts, establish_phases, not_told, probe_of, slowest, why_no_verify
+from tokgate.verdicts.establish import Established, invalid
+from tokgate.verdicts.phases import doubts, establish_phases, not_told, slowest_verify, why_no_verify
 from tokgate.verdicts.series import Series
+from tokgate.verdicts.shortfall import Shortfall
 
 CHECK = "verify_share"
 METRIC = "verify_share"
@@ -19,7 +21,7 @@ def verify_share(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdi
     established = establish_phases(rig, launch, workload, check=CHECK)
     if isinstance(established, Verdict):
         return (established,)
-    verify = slowest(probe_of(launch, Phase.VERIFY, workload))
+    verify = slowest_verify(launch, workload)
     table = launch.phases
     if verify is None or table is None:
         return (not_told(rig, established, (METRIC,), check=CHECK, why=why_no_verify(launch)),)
@@ -30,6 +32,8 @@ def verify_share(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdi
     if len(shares) < starts:
         why = f"the probe tells of verify and of the whole cycle in {len(shares)} of {starts} starts"
         return (not_told(rig, established, (METRIC,), check=CHECK, why=why),)
+    if max(share for (share,) in shares) > 1:
+        return (_longer_than_its_cycle(established, shares),)
     series = Series(
         metric=METRIC,
         by_start=shares,
@@ -41,4 +45,23 @@ def verify_share(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdi
     evidence = "; ".join(f"{name} {r.mean_ms:.3f} ms" for name, r in parts if r is not None)
     return judge_metric(
         rig, told, METRIC, check=CHECK, evidence=(evidence,), warnings=doubts(launch, workload)
+    )
+
+
+def _longer_than_its_cycle(established: Established, shares: tuple[tuple[float], ...]) -> Verdict:
+    """Return `invalid`, with or without a budget: a number that cannot be is no number."""
+    longer = [share for (share,) in shares if share > 1]
+    shortfall = Shortfall(
+        what=f"verify is longer than the cycle it is a part of in {len(longer)} of {len(shares)} starts, "
+        f"{max(longer):.2f} of it",
+        do="believe no phase of this launch: a clock, or the probe's file, is wrong (launches/<id>/probe)",
+    )
+    return invalid(
+        CHECK,
+        [shortfall],
+        launch=established.launch,
+        workload=established.workload,
+        metric=METRIC,
+        n=len(shares),
+        raw=established.raw,
     )
