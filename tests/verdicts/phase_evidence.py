@@ -26,7 +26,7 @@ def phase(
     phase: Phase = Phase.VERIFY,
     starts: Sequence[float] = VERIFY,
     *,
-    calls: int = 60,
+    calls: int = 138,
     tail: float = 1.1,
     **changes: Any,
 ) -> PhaseReading:

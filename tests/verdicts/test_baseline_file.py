@@ -50,6 +50,15 @@ def phases(**changes: Any) -> dict[str, Any]:
     return {"run_id": "r1", "launch": "05", "cycles": cycles, "readings": [reading]}
 
 
+def halved() -> dict[str, Any]:
+    """A verify of 19.0 ms of a cycle of 19.7, and somebody's hand."""
+    found = phases(source="device-timer")
+    (verify,) = found["readings"]
+    rest = {**verify, "phase": "rest", "clock": "wall", "mean_ms": 0.7}
+    LaunchPhases.model_validate({**found, "readings": [verify, rest]})
+    return {**found, "readings": [{**verify, "mean_ms": 9.5}, rest]}
+
+
 def spoiled(tmp_path: Path, **changes: Any) -> Path:
     path = save(tmp_path, make_baseline())
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
@@ -74,6 +83,9 @@ def spoiled(tmp_path: Path, **changes: Any) -> Path:
         ({"phases": [phases(mean_ms=-1.0)]}, "phases.0.readings.0.mean_ms"),
         ({"phases": [phases(mean_ms=float("nan"))]}, "phases.0.readings.0.mean_ms"),
         ({"phases": [phases(source="guess")]}, "phases.0.readings.0.source"),
+        ({"phases": [phases(mean_ms=0.0)]}, "phases.0.readings.0.mean_ms: Value error, 0 ms"),
+        ({"phases": [phases()] * 3}, "phases: 3 launches, 1 different ones: edited by hand"),
+        ({"phases": [halved()]}, "add up to 10.200 ms, its cycle is 19.700 ms: edited by hand"),
         ({"launches": [{"run_id": "r", "launch": "l", "samples": {"ttft_ms": [[float("nan")]]}}]}, "ttft_ms"),
         ({"surprise": 1}, "surprise"),
         ({"identity": None}, "identity"),

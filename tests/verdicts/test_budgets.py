@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import STEADY, make_launch, make_rig, series
+from tests.verdicts.evidence import STEADY, eagle3, make_launch, make_rig, series
 from tokgate.records import Outcome, Verdict
+from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.checks.decode_throughput import decode_throughput
 from tokgate.verdicts.checks.time_to_first_token import time_to_first_token
+from tokgate.verdicts.establish import Established, establish_workload
 
 
 def judged(rates: Sequence[float], **budget: Any) -> Verdict:
@@ -93,3 +95,31 @@ def test_many_streams_are_judged_one_by_one_and_together() -> None:
 
 def test_a_headline_fits_a_terminal() -> None:
     assert len(judged(STEADY, at_least=40.0).headline) <= 80
+
+
+@pytest.mark.parametrize(
+    ("metric", "budget", "words"),
+    [
+        ("decode_tok_s", {"at_least": 100.0}, "accept length, or the cycle and its phases"),
+        ("cycle_ms", {"at_most": 10.0}, "which phase of the cycle it is"),
+        ("accept_length", {"at_least": 3.0}, "look at the draft model"),
+    ],
+)
+def test_beyond_a_limit_it_says_where_this_session_tells_more(
+    metric: str, budget: dict[str, float], words: str
+) -> None:
+    rig = make_rig(budgets=[{"metric": metric, **budget}])
+    established = establish_workload(rig, eagle3(), "single", check="c")
+    assert isinstance(established, Established)
+    (verdict,) = judge_metric(rig, established, metric, check="c")
+    assert verdict.outcome is Outcome.REGRESSED
+    assert words in (verdict.do or "")
+
+
+def test_a_plain_arm_beyond_its_limit_is_not_sent_to_acceptance() -> None:
+    assert (judged(STEADY, at_least=45.0).do or "").startswith("it does no speculation: see stored_baseline")
+
+
+def test_the_limit_is_kept_on_its_good_side() -> None:
+    assert judged(STEADY, at_least=40.0).floor == "floor 40 tok/s, the whole interval above it"
+    assert judged(STEADY, at_most=50.0).floor == "ceiling 50 tok/s, the whole interval below it"

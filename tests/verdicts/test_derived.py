@@ -9,6 +9,7 @@ import pytest
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig, series
 from tests.verdicts.phase_evidence import NAME, carrying, phase, table
 from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.records.phases import Phase
 from tokgate.verdicts.break_even import break_even
 from tokgate.verdicts.budgets import asks_for_twins
 from tokgate.verdicts.checks.acceptance_length import acceptance_length
@@ -43,6 +44,12 @@ def judged(
     return verdict
 
 
+def ratio(verdict: Verdict) -> float:
+    """Of value to limit, as the evidence tells it."""
+    (line,) = (e for e in verdict.evidence if e.startswith("value / limit: "))
+    return float(line.split()[3])
+
+
 @pytest.mark.parametrize(
     ("metric", "limit"),
     [
@@ -57,13 +64,21 @@ def test_the_limit_is_break_even_less_the_margin(metric: str, limit: float) -> N
     assert verdict.outcome is Outcome.PASS
     assert verdict.reference is not None
     assert verdict.reference.kind == "budget"
-    label = f"break-even {'plus' if metric == 'accept_length' else 'minus'} 5 %"
+    label = f"break-even {'x' if metric == 'accept_length' else '/'} 1.05"
     assert verdict.reference.label == label
     assert verdict.reference.value == pytest.approx(limit, rel=2e-3)
-    assert verdict.change == pytest.approx((verdict.value or 0) / limit - 1, abs=4e-3)
-    assert verdict.interval is not None
-    assert verdict.interval[0] <= (verdict.change or 0) <= verdict.interval[1]
+    assert ratio(verdict) == pytest.approx((verdict.value or 0) / limit, abs=4e-3)
     assert f"keeps {label}" in verdict.headline
+
+
+@pytest.mark.parametrize("metric", JUDGE)
+def test_a_limit_is_nothing_the_value_has_changed_from(metric: str) -> None:
+    """As of a fixed budget: no change, and the interval is the value's own."""
+    verdict = judged(metric)
+
+    assert verdict.change is None
+    assert verdict.interval is not None
+    assert verdict.interval[0] <= (verdict.value or 0) <= verdict.interval[1]
 
 
 @pytest.mark.parametrize("metric", JUDGE)
@@ -89,9 +104,7 @@ def test_the_limit_is_uncertain_too() -> None:
 def test_all_of_the_derivation_stands_in_the_evidence() -> None:
     lines = "\n".join(judged("verify_ms").evidence)
 
-    assert (
-        "break-even minus 5 %: accept length 1.855 replaces 1.848 plain tokens of 22.42 ms: 41.43 ms" in lines
-    )
+    assert "break-even / 1.05: accept length 1.855 replaces 1.848 plain tokens of 22.42 ms: 41.43 ms" in lines
     assert "/ 1.05 = 39.46 ms; less 3.90 ms that are not verify: 35.56 ms for a verify" in lines
     assert f"of {NAME}: accept length 1.855 (1.855–1.855), cycle 30.90 (30.90–30.90) ms, 256 tokens" in lines  # noqa: RUF001
     assert "of the same launch, which carries the instruments: verify 27.00 (26.90–27.10) ms" in lines  # noqa: RUF001
@@ -105,7 +118,7 @@ def test_a_cycle_that_is_over_says_by_how_much_and_what_it_would_need() -> None:
     verdict = judged("cycle_ms", arm=eagle3((40.0, 40.1, 39.9, 40.0, 40.2, 39.8)))
 
     assert verdict.outcome is Outcome.REGRESSED
-    assert "misses break-even minus 5 % (39.46 at accept length 1.86): 1.171 of it" in verdict.headline
+    assert "misses break-even / 1.05 (39.46 at accept length 1.86): 1.171 of the limit" in verdict.headline
     assert verdict.do is not None
     assert verdict.do.startswith("accept length 1.86, cycle 46.2 ms: 4.8 ms over break-even")
 
@@ -128,6 +141,51 @@ def test_no_room_at_all() -> None:
     assert verdict.reference is not None
     assert verdict.reference.value is None
     assert verdict.change is None
+
+
+DRAFT, EXTEND = phase(Phase.DRAFT, (6.0,) * 6), phase(Phase.DRAFT_EXTEND, (9.5,) * 6)
+
+
+def slow_drafter(*fixed: float) -> tuple[Verdict, ...]:
+    """Verify takes 14 ms as ever; 16.9 ms of the cycle are not verify. A win by a half leaves verify 10.7."""
+    budgets = [{"metric": "verify_ms", "break_even_margin": 0.5}]
+    budgets += [{"metric": "verify_ms", "at_most": limit} for limit in fixed]
+    arm = carrying(table(phase(starts=(14.0,) * 6), DRAFT, EXTEND))
+    return verify_latency(make_rig(budgets=budgets), arm, "single", controls())
+
+
+def test_a_verify_that_the_rest_leaves_no_room_says_what_took_it() -> None:
+    fixed, derived, _tail = slow_drafter(15.0)
+
+    assert fixed.outcome is Outcome.PASS
+    assert derived.outcome is Outcome.REGRESSED
+    assert "misses break-even / 1.5 (10.7" in derived.headline
+    assert (
+        "though within its own limit 15: the rest of the cycle takes 16.9 ms (draft 6.0, draft_extend 9.5)"
+        in (derived.headline)
+    )
+    assert "Verify keeps its own limit, so look at the rest of the cycle first" in (derived.do or "")
+    assert "the longest of the rest is draft_extend (9.5 ms)" in (derived.do or "")
+
+
+def test_without_a_fixed_limit_that_is_kept_nobody_knows_whether_verify_has_grown() -> None:
+    (alone, *_) = slow_drafter()
+    _fixed, broken, _tail = slow_drafter(13.0)
+
+    for verdict in (alone, broken):
+        assert verdict.outcome is Outcome.REGRESSED
+        assert "its own limit" not in f"{verdict.headline} {verdict.do}"
+        assert "which has grown: verify (14.0 ms) or the rest; the longest of the rest is draft_extend" in (
+            verdict.do or ""
+        )
+
+
+def test_a_verify_longer_than_a_whole_cycle_may_be_is_not_blamed_on_the_rest() -> None:
+    arm = carrying(table(phase(starts=(29.0,) * 6), phase(Phase.DRAFT, (0.9,) * 6)))
+    verdict = judged("verify_ms", 0.5, arm=arm)
+
+    assert "by itself it is longer than a whole cycle may be (27.6 ms)" in verdict.headline
+    assert "Look at verify and at acceptance" in (verdict.do or "")
 
 
 def test_the_tail_has_the_same_limit_as_the_middle() -> None:
@@ -221,4 +279,4 @@ def test_many_streams_are_compared_stream_by_stream() -> None:
     (verdict,) = cycle_time(rig("cycle_ms", 0.05), arm, "pair", twins)
 
     assert verdict.outcome is Outcome.PASS
-    assert verdict.change == pytest.approx(30.15 / 40.15 * 1.05 - 1, abs=0.005)
+    assert ratio(verdict) == pytest.approx(30.15 / 40.15 * 1.05, abs=0.005)

@@ -111,6 +111,54 @@ def test_a_phase_that_one_launch_lacks_is_none_of_the_side() -> None:
     assert Phase.DRAFT not in pooled.parts
 
 
+def with_step(**changes: float) -> tuple[PhaseReading, ...]:
+    """The phases of `whole`, with what is left of a step of 28 ms and with the step."""
+    rest = phase(Phase.REST, tuple(1.5 * (1 + n / 1000) for n in range(6)))
+    step = phase(Phase.STEP, tuple(28.0 * (1 + n / 1000) for n in range(6)))
+    return (*whole(**changes), rest, step)
+
+
+@pytest.mark.parametrize(
+    ("changes", "odd"),
+    [
+        ({}, None),
+        ({"verify": 25.2}, None),  # some steps lost a phase
+        ({"verify": 12.5}, "phases and rest by the probe add up to 15.539 ms, its step is 28.070 ms"),
+        ({"draft": 0.9}, "add up to 28.471 ms"),
+    ],
+)
+def test_phases_and_rest_are_the_step(changes: dict[str, float], odd: str | None) -> None:
+    found = launch_phases(make_rig(), RUN, carrying(table(*with_step(**changes))), "single")
+    assert isinstance(found, LaunchPhases) is (odd is None)
+    assert odd is None or odd in str(found)
+
+
+def test_a_single_start_and_the_device_timer_are_added_up_as_well() -> None:
+    kept = told(carrying(table(*with_step())))
+    draft, verify, *others = kept.readings
+    swapped = tuple(
+        s.model_copy(update={"mean_ms": s.mean_ms * (0.5 if s.batch == 0 else 1.1)}) for s in verify.starts
+    )
+    readings = (draft, verify.model_copy(update={"starts": swapped}), *others)
+    assert "in start 0" in (kept.model_copy(update={"readings": readings}).odd or "")
+    rest = CYCLE - 24.0 - 0.4 - 0.9
+    for ms, odd in ((24.0, False), (12.0, True)):
+        timers = (
+            timer(p, v)
+            for p, v in zip(
+                (Phase.DRAFT, Phase.VERIFY, Phase.DRAFT_EXTEND, Phase.REST), (0.4, ms, 0.9, rest), strict=True
+            )
+        )
+        found = launch_phases(make_rig(), RUN, carrying(table(*timers)), "single")
+        assert isinstance(found, str) is odd, found
+
+
+def test_a_call_of_no_time_is_none() -> None:
+    for zero in (phase(mean_ms=0.0), phase(starts=(0.0, *[5.0] * 5))):
+        assert "takes no time" in str(launch_phases(make_rig(), RUN, carrying(table(zero)), "single"))
+    told(carrying(table(*whole(), phase(Phase.REST, (0.0,) * 6))))
+
+
 def test_a_workload_that_the_instruments_leave_out_is_named() -> None:
     rig = make_rig(instruments={"workloads": ["pair"]})
     found = launch_phases(rig, RUN, carrying(table(*whole())), "single")

@@ -73,6 +73,14 @@ class BaselineFile(Record):
             raise ValueError("simulated contradicts the identity")
         if not any(launch.samples for launch in self.launches):
             raise ValueError("no launch holds a sample")
+        names = [(one.run_id, one.launch) for one in self.phases]
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"phases: {len(names)} launches, {len(set(names))} different ones: edited by hand"
+            )
+        for one in self.phases:
+            if one.odd is not None:
+                raise ValueError(f"phases of {one.launch} of {one.run_id}: {one.odd}: edited by hand")
         return self
 
     @property

@@ -25,6 +25,15 @@ def budgets_on(rig: Rig, launch: LaunchEvidence, workload: str, metrics: Sequenc
     )
 
 
+def kept_ceiling(rig: Rig, launch: LaunchEvidence, measured: Verdict) -> float | None:
+    """Return the lowest `at_most` of the rig where the value's whole interval keeps it; None: not kept, or none set."""
+    budgets = budgets_on(rig, launch, measured.workload or "", (measured.metric or "",))
+    lowest = min((b.at_most for b in budgets if b.at_most is not None), default=None)
+    if lowest is None or measured.interval is None or measured.interval[1] > lowest:
+        return None
+    return lowest
+
+
 def asks_for_twins(rig: Rig, launch: LaunchEvidence, workload: str, *metrics: str) -> bool:
     """Say whether one of those budgets is derived from break-even: without the control arm it cannot be judged."""
     return any(b.break_even_margin is not None for b in budgets_on(rig, launch, workload, metrics))
@@ -93,8 +102,9 @@ def judge_metric(
     if not budgets:
         return (measured,)
     on = subject(established)
+    look = _where_to_look(metric_name, speculates="accept_length" in established.series)
     fixed = [
-        _against(kind, limit, measured=measured, summary=summary, metric=metric, on=on)
+        _against(kind, limit, measured=measured, summary=summary, metric=metric, on=on, look=look)
         for budget in budgets
         for kind, limit in _limits(budget)
     ]
@@ -113,7 +123,7 @@ def _limits(budget: Budget) -> tuple[tuple[str, float], ...]:
 
 
 def _against(
-    kind: str, limit: float, *, measured: Verdict, summary: Summary, metric: Metric, on: str
+    kind: str, limit: float, *, measured: Verdict, summary: Summary, metric: Metric, on: str, look: str
 ) -> Verdict:
     value = f"{metric.words} {metric.text(summary.median)} on {on}"
     bound = f"the {kind} {limit:g}"
@@ -129,7 +139,7 @@ def _against(
             outcome, words = Outcome.PASS, f"{'above' if kind == 'floor' else 'below'} {bound}"
         elif (high < limit) if kind == "floor" else (low > limit):
             outcome, words = Outcome.REGRESSED, f"{'below' if kind == 'floor' else 'above'} {bound}"
-            do = "read the other verdicts of this launch first: acceptance, cycle, environment, drift"
+            do = look
         else:
             outcome, words = Outcome.INCONCLUSIVE, f"{bound} lies inside the interval"
             do = f"raise repeats of {measured.workload} (n={summary.n} now), or quieten the machine"
@@ -139,9 +149,29 @@ def _against(
             "outcome": outcome,
             "headline": f"{value}: {words}",
             "reference": Reference(kind="budget", label=f"{kind} {limit:g} {metric.unit}", value=limit),
-            "floor": f"{kind} {limit:g} {metric.unit}, the whole interval beyond it",
+            "floor": f"{kind} {limit:g} {metric.unit}, the whole interval {'above' if kind == 'floor' else 'below'} it",
             "do": do,
         }
+    )
+
+
+def _where_to_look(metric: str, *, speculates: bool) -> str:
+    """Name what tells more of a number beyond its limit, of what a session measures anyway."""
+    if metric.startswith("verify"):
+        return (
+            "see 'Phases of a cycle' in the report, the same row of a good run beside it (tokgate compare): what of "
+            "draft, verify, extend and rest has grown; then graph_share"
+        )
+    if metric == "cycle_ms":
+        return "see which phase of the cycle it is: 'Phases of a cycle' in the report, or -m verify"
+    if metric == "accept_length":
+        return "look at the draft model: is it the one meant, does it fit the target and its tokenizer"
+    if metric == "ttft_ms":
+        return "it is all before the first token: see prefill in the server's log, and what else ran"
+    if not speculates:
+        return "it does no speculation: see stored_baseline and drift, then clocks, heat and what else ran"
+    return (
+        "see which it is, 'Arithmetic' in the report: accept length, or the cycle and its phases; then drift"
     )
 
 

@@ -63,7 +63,9 @@ def judge_change(
             outcome = Outcome.REGRESSED if metric.loss(change) > 0 else Outcome.IMPROVED
             why = span
             if outcome is Outcome.REGRESSED:
-                do = "see what differs below, then acceptance and cycle time: which of the two moved"
+                do = (
+                    "see which has moved, acceptance or the cycle: the verdicts on accept_length and cycle_ms"
+                )
         elif worst <= 0 or not beyond(worst):
             outcome, why = Outcome.PASS, span
         else:

@@ -15,7 +15,9 @@ from .launch_phases import LaunchPhases, launch_phases
 
 CHECK = "change"
 WITHOUT = "no launch of it carried instruments (-m verify)"
-NONE_STORED = "no launch with instruments told of them when it was stored"
+NONE_STORED = "no launch with instruments measured this workload when it was stored: name it in [instruments] and store the baseline anew"
+# Where a report tells of the phases, as a next step.
+WHICH_PHASE = "Which phase of the cycle it is: 'Phases of a cycle' and 'Since the stored baseline' in the report, or -m verify"
 
 
 class Side(Record):

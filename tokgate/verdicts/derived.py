@@ -10,8 +10,8 @@ budget says from which side: by how much the cycle, the verify in it or the acce
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
@@ -20,7 +20,7 @@ from tokgate.stats.summary import summarise
 
 from .bracket import Bracket, bracketed
 from .break_even import decoded_a_cycle
-from .budgets import subject
+from .budgets import kept_ceiling, subject
 from .derived_limit import DerivedLimit
 from .establish import Established, invalid
 from .metrics import METRICS, Metric
@@ -35,6 +35,7 @@ class VerifyPart:
 
     ms: tuple[float, ...]
     source: str  # "mean by the probe, gpu clock"
+    others: Mapping[str, float] = field(default_factory=dict)  # ms of the other phases, where told
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,13 @@ class Derivation:
         over = [(1 + margin) * ms for ms in self._per_token(metric)]
         bracket = bracketed(over, [decode_ms(twin) for twin in twins])
         case = DerivedLimit(
-            metric, cost, margin, statistics.median(self.numbers.series[metric.name].values), self._verify_ms
+            metric,
+            cost,
+            margin,
+            statistics.median(self.numbers.series[metric.name].values),
+            self._verify_ms,
+            others=self.verify.others if self.verify is not None else {},
+            kept=kept_ceiling(self.rig, launch, measured),
         )
         return _verdict(measured, case, bracket, twins=twins, on=subject(self.numbers), inputs=self._inputs())
 
@@ -159,21 +166,21 @@ def _verdict(
     outcome, how, do = _judge(bracket, case, measured.workload or "")
     ratio = case.ratio(bracket.ratio) if limit is not None else None
     ends = _ends(bracket, case.ratio) if limit is not None else None
+    although, why = ("", "") if outcome is Outcome.PASS else (case.although, case.room)
     label = case.label if limit is None else f"{case.label} ({metric.bare(limit)} {case.given})"
     tail = case.no_room
     if ratio is not None:
-        tail = f"{ratio:.3f} of it" + (f", interval {_span(ends, 3)}" if ends else "")
+        tail = f"{ratio:.3f} of the limit" + (f", interval {_span(ends, 3)}" if ends else "")
     each = [decode_ms(twin) for twin in twins]
     return measured.model_copy(
         update={
             "outcome": outcome,
-            "headline": f"{metric.words} {metric.text(case.value)} on {on} {how} {label}: {tail}",
+            "headline": f"{metric.words} {metric.text(case.value)} on {on} {how} {label}{although}: {why}{tail}",
             "reference": Reference(kind="budget", label=case.label, value=limit, n=sum(map(len, each))),
-            "change": None if ratio is None else ratio - 1,
-            "interval": None if ends is None else (ends[0] - 1, ends[1] - 1),
             "floor": f"{case.label}, the whole interval of value / limit",
             "evidence": (
                 *measured.evidence,
+                f"value / limit: {tail}",
                 f"the value itself: {_told_value(measured, metric)}",
                 case.arithmetic(),
                 *inputs,
@@ -210,17 +217,9 @@ def _judge(bracket: Bracket, case: DerivedLimit, workload: str) -> tuple[Outcome
     if high <= 1:
         return (Outcome.PASS, "keeps", None)
     if low > 1:
-        return (Outcome.REGRESSED, "misses", _what_now(case))
+        return (Outcome.REGRESSED, "misses", case.what_now)
     do = f"raise repeats of {workload}, or quieten the machine: the limit is measured, too"
     return (Outcome.INCONCLUSIVE, "straddles", do)
-
-
-def _what_now(case: DerivedLimit) -> str:
-    if case.cost.headroom_ms < 0:
-        answer = case.cost.answer()
-    else:
-        answer = f"it wins by {case.cost.speed_up - 1:.1%}, and {case.margin:.1%} is asked for"
-    return f"{answer}. Which of cycle, verify and acceptance has moved: see their verdicts beside those of a good run"
 
 
 def _ends(bracket: Bracket, ratio: Callable[[float], float | None]) -> tuple[float, float] | None:

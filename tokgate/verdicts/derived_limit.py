@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tokgate.rig.models import break_even_words
 
@@ -19,6 +20,8 @@ class DerivedLimit:
     margin: float
     value: float  # of the metric, at the median
     verify_ms: float | None  # what verify takes of the cycle, where the metric is one of verify
+    others: Mapping[str, float] = field(default_factory=dict)  # ms of the cycle's other phases, where told
+    kept: float | None = None  # a fixed limit on the same metric that the value keeps
 
     @property
     def label(self) -> str:
@@ -44,6 +47,45 @@ class DerivedLimit:
     def no_room(self) -> str:
         loses = self.cost.phase_budget(self.verify_ms or 0.0) is None
         return f"no room at all, even a verify of 0 ms would {'lose' if loses else 'win by too little'}"
+
+    @property
+    def room(self) -> str:
+        """Say what of the cycle leaves verify so little, for a headline: "" of another metric."""
+        if self.verify_ms is None:
+            return ""
+        whole, rest = self.cost.cycle_budget(self.margin), self.cost.cycle_ms - self.verify_ms
+        if self.value > whole:
+            return f"by itself it is longer than a whole cycle may be ({whole:.1f} ms); "
+        parts = ", ".join(f"{name} {ms:.1f}" for name, ms in self.others.items())
+        told = f"the rest of the cycle takes {rest:.1f} ms{f' ({parts})' if parts else ''}"
+        return f"{told} of the {whole:.1f} that a cycle may; "
+
+    @property
+    def although(self) -> str:
+        return "" if self.kept is None else f", though within its own limit {self.kept:g}"
+
+    @property
+    def what_now(self) -> str:
+        """Say what is missing to the win, and what to look at."""
+        answer = f"it wins by {self.cost.speed_up - 1:.1%}, and {self.margin:.1%} is asked for"
+        if self.cost.headroom_ms < 0:
+            answer = self.cost.answer()
+        return f"{answer}. {self.where_to_look}"
+
+    @property
+    def where_to_look(self) -> str:
+        """Say what to look at first. Only a fixed limit that is kept tells that verify has not grown."""
+        if self.verify_ms is None or not self.others:
+            return "Which of cycle, verify and acceptance has moved: see their verdicts beside those of a good run"
+        if self.value > self.cost.cycle_budget(self.margin):
+            if self.kept is not None:
+                return "Verify keeps its own limit: look at acceptance, and at whether the control has become faster"
+            return "Look at verify and at acceptance, each beside that of a good run: the rest could not make up for it"
+        longest = max(self.others, key=lambda name: self.others[name])
+        look = f"the longest of the rest is {longest} ({self.others[longest]:.1f} ms)"
+        if self.kept is not None:
+            return f"Verify keeps its own limit, so look at the rest of the cycle first: {look}; then at acceptance"
+        return f"Beside a good run, which has grown: verify ({self.value:.1f} ms) or the rest; {look}. Then acceptance"
 
     def ratio(self, over: float) -> float | None:
         """Return value / limit where the cycle takes `over` times what it may; None: no verify is short enough."""
