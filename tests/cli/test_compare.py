@@ -10,9 +10,13 @@ from click.testing import CliRunner, Result
 
 from tests.cli.test_baseline import ONE, write_run
 from tests.report.hostile import ANSI, MARKUP
-from tests.verdicts.evidence import EAGLE3, controls, eagle3, make_fingerprint, make_rig
+from tests.verdicts.evidence import EAGLE3, controls, eagle3, make_fingerprint, make_rig, make_run
+from tests.verdicts.phase_evidence import carrying, table
+from tests.verdicts.test_launch_phases import whole
+from tokgate.cli import compare as command
 from tokgate.cli.compare import compare
 from tokgate.cli.errors import GateGroup
+from tokgate.records import LaunchEvidence, RunEvidence
 from tokgate.rig.models import Rig
 
 RATES = (59.8, 59.6, 60.0, 59.7, 59.9, 59.8)
@@ -48,8 +52,89 @@ def test_what_differs_comes_first_then_each_arms_change(pair: tuple[str, str]) -
     assert any(line.startswith("baseline single: decode 44.6 -> 44.6 tok/s, +0.0 %") for line in lines)
     (arm,) = (line for line in lines if line.startswith("eagle3-2step"))
     assert arm.startswith("eagle3-2step single: decode 59.8 -> 55.4 tok/s, -7.4 %")
-    assert any(line.split()[:2] == ["cycle", "-7.7"] for line in lines)
+    assert any(line.split()[:2] == ["cycle", "-7.4"] for line in lines)
+    assert lines[-1] == (
+        "B against A: eagle3-2step single -7.4 % tok/s, mostly the cycle (-7.4 %); no change beyond 3 % shown of baseline single"
+    )
     assert "split into acceptance and cycle alone: no phases of first" in found.output
+
+
+def test_the_numbers_of_a_change_stand_below_each_other(pair: tuple[str, str]) -> None:
+    lines = [line for line in tokgate(*pair).output.splitlines() if line.startswith("    ") and "->" in line]
+    assert len(lines) == 3
+    for mark in ("(", "…", ")", "->"):
+        assert len({line.index(mark) for line in lines}) == 1
+
+
+@pytest.fixture
+def of_instruments(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunEvidence]:
+    """Runs by name; on disk phases would be read anew from the probe's own files."""
+    runs: dict[str, RunEvidence] = {}
+    monkeypatch.setattr(command, "load_run", lambda path: (runs[path.name], make_rig(workloads=ONE)))
+    return runs
+
+
+def carried(verify: float, *launches: LaunchEvidence, run_id: str) -> RunEvidence:
+    """A run of `-m verify`: the arm carried its instruments, and nothing else was timed but `launches`."""
+    run = make_run(*launches, carrying(table(*whole(verify=verify))))
+    return run.model_copy(update={"info": run.info.model_copy(update={"run_id": run_id})})
+
+
+def test_runs_of_the_instruments_alone_have_their_phases_compared(
+    of_instruments: dict[str, RunEvidence],
+) -> None:
+    of_instruments["first"] = carried(25.0, *controls(), run_id="first")
+    of_instruments["second"] = carried(30.0, *controls(), run_id="second")
+    found = tokgate("first", "second")
+    assert found.exit_code == 0, found.output
+    (verify,) = (line for line in found.output.splitlines() if line.split()[:1] == ["verify"])
+    assert verify.split()[1] == "+20.0"
+    assert "ms p50" in verify
+    assert "not compared: eagle3-2step" not in found.output
+    assert found.output.splitlines()[-1] == (
+        "B against A: eagle3-2step single verify +20.0 % a call, tok/s not timed; no change beyond 3 % shown of baseline single"
+    )
+
+
+def test_nothing_but_instruments_in_both_is_a_comparison(of_instruments: dict[str, RunEvidence]) -> None:
+    of_instruments["first"], of_instruments["second"] = (carried(25.0, run_id=n) for n in ("a", "b"))
+    content = told("first", "second")
+    assert content["changes"] == []
+    assert [p["phase"] for p in content["phases"][0]["phases"]] == ["draft", "verify", "extend"]
+
+
+def test_an_arm_that_one_run_did_not_time_says_which(of_instruments: dict[str, RunEvidence]) -> None:
+    of_instruments["first"] = carried(25.0, *controls(), run_id="first")
+    of_instruments["second"] = carried(25.0, *controls(), eagle3(RATES), run_id="second")
+    found = tokgate("first", "second")
+    assert (
+        "not compared: eagle3-2step: its speed: only second timed it, first carried instruments alone (-m verify)"
+        in found.output
+    )
+    assert "phases by probe" in found.output
+
+
+def test_instruments_that_left_a_workload_out_say_so(tmp_path: Path) -> None:
+    rig = make_rig(instruments={"workloads": ["single"]})
+    runs = [write_run(tmp_path / n, carrying(table(*whole())), rig=rig) for n in ("first", "second")]
+    found = tokgate(*map(str, runs))
+    assert "not compared: eagle3-2step pair: first: 05-eagle3-2step-phases did not take pair" in found.output
+
+
+def test_a_run_may_be_named_by_its_id(tmp_path: Path, pair: tuple[str, str]) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/third").symlink_to(pair[0])
+    found = CliRunner().invoke(
+        GateGroup(commands={"compare": compare}), ["compare", "third", pair[1]], obj=tmp_path
+    )
+    assert found.exit_code == 0, found.output
+    assert found.output.startswith(f"A  {tmp_path}/reports/third")
+    assert (
+        "no such folder"
+        in CliRunner()
+        .invoke(GateGroup(commands={"compare": compare}), ["compare", "fourth", pair[1]], obj=tmp_path)
+        .stderr
+    )
 
 
 def test_json_has_the_same_in_full(pair: tuple[str, str]) -> None:
@@ -92,6 +177,13 @@ def test_a_run_with_itself_has_no_change(pair: tuple[str, str]) -> None:
     content = told(pair[0], pair[0])
     assert [c["change"] for c in content["changes"]] == pytest.approx([0.0, 0.0])
     assert (content["changes"][0]["before"], content["changes"][0]["after"]) == ("A", "B")
+
+
+def test_a_change_that_restarts_make_too_is_none_in_the_conclusion(tmp_path: Path) -> None:
+    found = tokgate(a_run(tmp_path / "first"), a_run(tmp_path / "second", 1.01))
+    assert found.output.splitlines()[-1] == (
+        "B against A: no change beyond 3 % shown of baseline single, eagle3-2step single"
+    )
 
 
 def test_where_nothing_may_be_judged_the_code_says_so(tmp_path: Path) -> None:

@@ -122,6 +122,52 @@ def test_check_warns_of_an_argument_that_no_sglang_takes() -> None:
     assert "do: write mem_fraction_static" in text
 
 
+def test_check_warns_of_starts_too_few_for_an_interval_of_a_phase() -> None:
+    few = ("--rig-set", "instruments.repeats=3")
+    result = tokgate("rig", "check", "--strict", "sim-8gpu", *few)
+    assert result.exit_code == 4
+    text = " ".join(result.stdout.split())
+    assert text.startswith(
+        'sim-8gpu: in order, 1 warning, SIMULATED warning: instruments.repeats = "3": an interval'
+    )
+    assert "every limit on a phase will end inconclusive" in text
+    assert "instruments.repeats" not in tokgate("rig", "check", "sim-8gpu").stdout
+    skipped = ("--rig-set", "instruments.skip=no time", "--rig-set", "budgets=[]")
+    assert "instruments.repeats" not in tokgate("rig", "check", "sim-8gpu", *few, *skipped).stdout
+
+
+def test_check_notes_workloads_with_few_starts_and_derived_limits_of_several_streams() -> None:
+    some = (
+        "--rig-set", "workloads.single.repeats=4",
+        "--rig-set", 'budgets=[{metric="verify_ms",break_even_margin=0.02}]',
+    )  # fmt: skip
+    result = tokgate("rig", "check", "--strict", "kimi-k2.5-8gpu", *some)
+    assert result.exit_code == 0  # notes are no warnings
+    text = " ".join(result.stdout.split())
+    assert 'note: workloads.single.repeats = "4": an interval of one launch needs 6 starts' in text
+    assert "under conc8 the break-even is of one stream: all streams together may lose" in text
+    plain = " ".join(tokgate("rig", "check", "kimi-k2.5-8gpu").stdout.split())
+    assert "note: workloads" not in plain
+    assert "of one stream" not in plain
+
+
+def test_check_lists_the_launches_with_instruments_and_the_derived_limits() -> None:
+    text = " ".join(tokgate("rig", "check", "kimi-k2.5-8gpu").stdout.split())
+    assert (
+        "2 launches with instruments, where -m verify or -m eagle3 asks: 06-eagle3-2step-phases, "
+        "07-eagle3-3step-phases phases: single, conc8; "
+    ) in text
+    assert (
+        "derived limit, from the control arm of the same session: verify_ms of eagle3-2step, single: " in text
+    )
+
+
+def test_show_says_what_the_launch_with_instruments_carries() -> None:
+    text = " ".join(tokgate("rig", "show", "sim-8gpu", "--arm", "eagle3-2step").stdout.split())
+    assert "05-eagle3-2step-phases has this line with the probe in PYTHONPATH, TOKGATE_PROBE_OUT, " in text
+    assert "-phases has" not in tokgate("rig", "show", "sim-8gpu", "--arm", "baseline").stdout
+
+
 def test_a_strict_check_fails_on_warnings_alone() -> None:
     misspelt = ("--rig-set", "server.args.mem_fraction_staic=0.8")
     assert tokgate("rig", "check", "--strict", "kimi-k2.5-8gpu").exit_code == 0  # notes are none
@@ -147,7 +193,8 @@ def test_check_refuses_what_nccl_would_refuse() -> None:
 def test_check_lists_every_error_and_fails(checkout: Path) -> None:
     result = tokgate("rig", "check", "sglang-cpu", "broken", "missing", root=checkout)
     assert result.exit_code == 4
-    assert result.stdout.startswith("sglang-cpu: ok\n  sweep of eagle3-2step")
+    assert result.stdout.startswith("sglang-cpu: ok\n  2 launches with instruments")
+    assert "\n  sweep of eagle3-2step" in result.stdout
     assert "warning" not in result.stdout
     for part in ("gpus.cuont", "gpus.count", "server: found nothing", 'find the rig "missing"', "do:"):
         assert part in result.stderr

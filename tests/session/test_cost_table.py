@@ -116,6 +116,24 @@ def test_a_switch_that_did_not_work_is_told(tmp_path: Path, how: dict[str, bool]
     assert found.words.startswith("unknown: ")
 
 
+def test_nothing_is_quicker_for_being_measured(tmp_path: Path) -> None:
+    found = cost(paired(tmp_path / "far", (0.7, 0.72, 0.71, 0.7, 0.7, 0.7)))
+    assert "by 28.0% or more" in (found.why or "")
+    assert found.words.startswith("unknown: the starts with the probe on are quicker than their twins")
+    wide = cost(paired(tmp_path / "wide", (0.7, 0.8, 1.1, 0.9, 0.7, 1.0)))  # as a busy machine has it
+    assert (wide.why, wide.words[:12]) == (None, "below 10.00%")
+    near = cost(paired(tmp_path / "near", (0.996,) * PAIRS))
+    assert near.why is None
+
+
+def test_a_call_here_and_there_is_no_probe_that_was_on(tmp_path: Path) -> None:
+    written = paired(tmp_path, (1.0,) * PAIRS, on_calls=False)
+    first = taken(0, "single").sent_ns + MS
+    kept(written, "probe/phases-7.jsonl", file(*cycles(first, 1), switch=True))
+    why = cost(written).why or ""
+    assert "recorded 4 calls in the starts with the switch on, where 120 verify calls ran" in why
+
+
 def test_too_few_pairs_have_no_interval_and_say_how_many_are_missing(tmp_path: Path) -> None:
     found = cost(paired(tmp_path, (1.0,) * 4))
     assert found.interval is None

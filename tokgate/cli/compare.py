@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from tokgate.cli.telling import tell
 from tokgate.errors import UsageError
 from tokgate.records import EXIT_CODES, Difference, Outcome
 from tokgate.report import figures, simulated, split_cells
+from tokgate.report.compared import conclusion
 from tokgate.report.comparison import Comparison, Given, compare_runs, shared_settings
+from tokgate.report.phase_change import PhaseMoved, PhasesMoved
 from tokgate.report.verdict_json import finite
 from tokgate.report.visible import one_line
 from tokgate.session.run_folder import load_run
@@ -32,22 +35,28 @@ MOST_FACTS = 20  # in the terminal; --json has them all
 def compare(
     context: click.Context, run_a: Path, run_b: Path, *, arm: str | None, workload: str | None, as_json: bool
 ) -> None:
-    """Compare RUN_B with RUN_A (folders below reports/): what differs first, then the change of each arm.
+    """Compare RUN_B with RUN_A, folders or the ids of runs in reports/: what differs first, then each arm's change.
 
-    Nothing is measured and nothing is judged: it tells, and ends with 0. With 11 where not one number of the two
+    Of arms that were measured with instruments alone (-m verify) the phases are compared. Nothing is measured and nothing is judged: it tells, and ends with 0. With 11 where not one number of the two
     could be compared, with 4 where a folder cannot be read or one of the two machines is simulated.
     """
-    found = compare_runs(_load(run_a), _load(run_b), arm=arm, workload=workload)
+    root = context.find_object(Path)
+    found = compare_runs(_load(run_a, root), _load(run_b, root), arm=arm, workload=workload)
     if as_json:
         tell(json.dumps(finite(found.model_dump(mode="python")), indent=1, allow_nan=False))
     else:
         for line in _lines(found):
             tell(line)
-    if not found.changes:
+    if not found.changes and not found.phases:
         context.exit(EXIT_CODES[Outcome.INVALID])
 
 
-def _load(path: Path) -> Given:
+def _load(named: Path, root: Path | None) -> Given:
+    """Read a run folder; a bare name that is none here may be a run's id."""
+    path = named
+    if root is not None and len(named.parts) == 1 and not os.path.lexists(named):
+        kept = root / "reports" / named
+        path = kept if kept.is_dir() else named
     evidence, rig = load_run(path)
     if evidence.info.schema_number != 1:
         raise UsageError(
@@ -68,11 +77,16 @@ def _lines(found: Comparison) -> Iterator[str]:
     for change in found.changes:
         yield ""
         yield from _change(change)
+    for phases in found.phases:
+        yield ""
+        yield from _phases(phases)
     if found.not_compared:
         yield ""
     for one in found.not_compared:
         where = one_line(" ".join(p for p in (one.arm, one.workload) if p))
-        yield f"not compared: {where}: {one_line(one.why)}"
+        yield f"not compared: {where}: {one_line(one.why, 600)}"
+    yield ""
+    yield one_line(conclusion(found), 1000)
 
 
 def _settings(found: Comparison) -> Iterator[str]:
@@ -113,13 +127,49 @@ def _change(one: Split) -> Iterator[str]:
     found = one.split
     if found is not None and found.whole is not None:
         source = f", phases by {one.source} ({one.clock} clock)" if one.source is not None else ""
-        yield f"  log shares in per cent{source}:"
-        yield from (_share(share) for share in (*found.shares, found.whole))
+        yield f"  tok/s in per cent, each share alone{source}:"
+        yield from _aligned([_share(share) for share in (*found.shares, found.whole)])
     for note in split_cells.notes(one):
         yield f"  note: {one_line(note, 600)}"
 
 
-def _share(share: Share) -> str:
+def _share(share: Share) -> tuple[str, ...]:
     unit = {"acceptance": "tokens", "whole": "tok/s"}.get(share.name, "ms")
-    values = " -> ".join("unknown" if v is None else f"{v:.3f}" for v in (share.before, share.after))
-    return f"    {share.name:<11}{split_cells.with_interval(share):>24}   {values} {unit}"
+    before, after = ("unknown" if v is None else f"{v:.3f}" for v in (share.before, share.after))
+    low, high = ("", "") if share.interval is None else map(split_cells.part, share.interval)
+    return share.name, split_cells.part(share.log), low, high, before, after, unit
+
+
+def _phases(one: PhasesMoved) -> Iterator[str]:
+    yield (
+        f"{one_line(one.arm)} {one_line(one.workload)}: not timed in both; phases by {one.source} "
+        f"({one.clock} clock), change of a call in per cent:"
+    )
+    yield from _aligned([_phase(phase) for phase in one.phases])
+    for warning in one.warnings:
+        yield f"  note: {one_line(warning, 600)}"
+
+
+def _phase(one: PhaseMoved) -> tuple[str, ...]:
+    low, high = ("", "") if one.interval is None else map(split_cells.signed, one.interval)
+    return (
+        one.phase,
+        split_cells.signed(one.change),
+        low,
+        high,
+        f"{one.before_ms:.3f}",
+        f"{one.after_ms:.3f}",
+        f"ms {one.of}",
+    )
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield name, change, its interval, before, after and unit; every number stands right-aligned in its own column."""
+    widths = [max(len(row[i]) for row in rows) for i in range(7)] if rows else []
+    for row in rows:
+        name, change, low, high, before, after, unit = (
+            cell.ljust(w) if i in (0, 6) else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        interval = f"({low} … {high})" if row[2] else " " * (widths[2] + widths[3] + 5)
+        yield f"    {name}  {change}  {interval}  {before} -> {after} {unit}".rstrip()

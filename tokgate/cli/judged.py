@@ -9,7 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 from tokgate.errors import UsageError
 from tokgate.records import Verdict
 from tokgate.report.visible import one_line
+from tokgate.session.plain_files import bytes_of
 
+MOST_BYTES = 64 << 20
 _VERDICTS = TypeAdapter(tuple[Verdict, ...])
 
 
@@ -20,7 +22,7 @@ def judged(run: Path) -> tuple[Verdict, ...] | None:
     """
     path = run / "verdicts.json"
     try:
-        found = _VERDICTS.validate_json(path.read_bytes())
+        found = _VERDICTS.validate_json(bytes_of(path, most=MOST_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:

@@ -13,6 +13,7 @@ from tokgate.cli.table import table
 from tokgate.errors import RigError, UsageError
 from tokgate.records.nccl import NcclLint
 from tokgate.report import simulated
+from tokgate.rig.advice import advise
 from tokgate.rig.arguments.lint import lint_arguments
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import ArmSpec, Rig, TextPrompts
@@ -21,6 +22,7 @@ from tokgate.rig.schema import schema_text
 from tokgate.rig.spelling import spell
 from tokgate.server.command_line import MASK, launch_line, rig_line
 from tokgate.server.nccl_lint import lint_nccl
+from tokgate.session.preamble import describe_instruments, describe_line_with_instruments
 from tokgate.session.sweep_plan import describe_sweep
 
 _WIDTH = 80
@@ -84,8 +86,9 @@ def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) 
 def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bool) -> None:
     """Check rigs, all of them when none is named; every problem is listed.
 
-    Below a rig in order stands what NCCL and SGLang would make of its settings: warnings say that something
-    will not happen as written, notes are worth knowing.
+    Below a rig in order stands what NCCL and SGLang would make of its settings, and what too few starts can't tell:
+    warnings say that something will not happen as written, notes are worth knowing. Then follow the launches with
+    instruments, the limits that are derived from break-even, and the sweep.
     """
     errors: list[UsageError] = []
     for name in names or rig_names(root):
@@ -95,14 +98,15 @@ def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bo
             errors.append(error)
         else:
             findings = sorted(
-                (*lint_nccl(loaded), *lint_arguments(loaded)), key=lambda f: f.severity == "note"
+                (*lint_nccl(loaded), *lint_arguments(loaded), *advise(loaded)),
+                key=lambda f: f.severity == "note",
             )
             warnings = _counted(findings)
             label = f", {simulated.WORD}" if loaded.simulated else ""
             click.echo(f"{name}: {f'in order, {warnings}' if warnings else 'ok'}{label}")
             for finding in findings:
                 click.echo(_told(finding))
-            for words in describe_sweep(loaded):
+            for words in (*describe_instruments(loaded), *describe_sweep(loaded)):
                 click.echo(_wrapped(words, indent=2))
             if warnings and strict:
                 errors.append(_too_many(name, warnings))
@@ -189,6 +193,7 @@ def _lines(loaded: Rig, arm: ArmSpec) -> str:
         changes += [_wrapped(addition.what, indent=2), _wrapped(addition.reason, indent=6)]
     parts.append("\n".join(changes))
     passed = ", ".join(loaded.server.pass_environment) or "nothing"
+    parts += [_wrapped(words) for words in describe_line_with_instruments(loaded, arm.name)]
     closed = f"The environment is closed: besides the variables above the server gets, from the host, only {passed}."
     parts.append(_wrapped(closed))
     return "\n\n".join(parts)

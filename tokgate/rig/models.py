@@ -247,7 +247,7 @@ class Budget(Record):
 
     @property
     def words(self) -> str:
-        """Return "at least 1, at most 2", or "break-even minus 5 %"."""
+        """Return "at least 1, at most 2", or "break-even / 1.05"."""
         named = (("at least", self.at_least), ("at most", self.at_most))
         told = [f"{word} {limit:g}" for word, limit in named if limit is not None]
         if self.break_even_margin is not None:
@@ -256,9 +256,9 @@ class Budget(Record):
 
 
 def break_even_words(metric: str, margin: float) -> str:
-    """Return "break-even minus 5 %": shorter is better; of an accept length, where longer is, "plus"."""
-    which = "plus" if metric == "accept_length" else "minus"
-    return f"break-even {which} {100 * margin:g} %" if margin else "break-even"
+    """Return "break-even / 1.05", as long as a cycle that wins by 5 % may be; of an accept length "break-even x 1.05"."""
+    sign = "x" if metric == "accept_length" else "/"
+    return f"break-even {sign} {1 + margin:g}" if margin else "break-even"
 
 
 class Floor(Record):

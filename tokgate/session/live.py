@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tokgate.client.headroom import measure_ceiling
@@ -28,21 +28,29 @@ from tokgate.rig.models import Rig
 from .launch_run import Bench, LaunchRun, written_port
 from .measure import Rounds, plain_rounds
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
-from .plan import describe
+from .preamble import describe, possible_launches
 from .run_folder import RunFolder, load_launch
-from .sweep_plan import describe_sweep
 
 
 class LiveSession:
     """Open it before use: it takes the host's lease, looks at the machine, and writes the folder's head.
 
-    BenchFault from `open` when the host cannot be reached or is leased to another gate.
+    `planned` are the ids of the launches that it will be asked for, to be told beforehand; None: all that the rig
+    has. BenchFault from `open` when the host cannot be reached or is leased to another gate.
     """
 
     def __init__(
-        self, *, rig: Rig, info: RunInfo, folder: Path, root: Path, say: Callable[[str], None]
+        self,
+        *,
+        rig: Rig,
+        info: RunInfo,
+        folder: Path,
+        root: Path,
+        say: Callable[[str], None],
+        planned: Collection[str] | None = None,
     ) -> None:
         self.rig = rig
+        self._planned = [e.id for e in possible_launches(rig)] if planned is None else planned
         self._info = info
         self._redactor = Redactor()
         self._folder = RunFolder(folder, self._redactor)
@@ -66,7 +74,7 @@ class LiveSession:
     def _begin(self) -> None:
         self._folder.write_record("run.json", self._info)
         self._folder.write_record("rig.json", self.rig)
-        for line in (*describe(self.rig), *describe_sweep(self.rig)):
+        for line in describe(self.rig, self._planned):
             self._say(line)
         host = connect(self.rig.host, redactor=self._redactor)
         held = self._held.enter_context(lease(host, owner=self._info.run_id))

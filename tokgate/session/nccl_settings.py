@@ -24,9 +24,12 @@ def judge_nccl(host: Host, rig: Rig, found: Fingerprint) -> NcclLintReport:
 
 
 def told(report: NcclLintReport) -> Iterator[str]:
-    """Yield one line per finding, for whoever watches the session begin."""
+    """Yield one line per finding that matters, for whoever watches the session begin; notes are counted."""
     for finding in report.findings:
-        yield f"NCCL settings, {finding.severity}: {_sentence(finding)}"
+        if finding.severity != "note":
+            yield f"NCCL settings, {finding.severity}: {_sentence(finding)}"
+    if notes := sum(f.severity == "note" for f in report.findings):
+        yield f"NCCL settings: {notes} note{'' if notes == 1 else 's'}, kept in nccl-lint.json"
     for unread in report.sources.unread if report.sources else ():
         yield f"NCCL settings, not looked at: {unread.text} ({unread.why})"
 

@@ -141,49 +141,10 @@ def batches_of(workload: WorkloadSpec) -> tuple[Batch, ...]:
     )
 
 
-def describe(rig: Rig) -> tuple[str, ...]:
-    """Say what a session on this rig will do, before it does it."""
-    launches = plan_launches(rig)
-    generations = sum(
-        len(batch.indexes)
-        for launch in launches
-        for workload in workloads_of(rig, launch)
-        for batch in batches_of(workload)
-    )
-    tokens = sum(
-        len(batch.indexes) * workload.output_tokens
-        for launch in launches
-        for workload in workloads_of(rig, launch)
-        for batch in batches_of(workload)
-    )
-    arms = ", ".join(launch.id for launch in launches)
-    return (
-        f"rig {rig.name}: {len(launches)} server launches ({arms}){' + those of NCCL' if off_launch(rig) else ''}",
-        f"{generations} generations, {tokens} tokens; workloads {', '.join(w.name for w in rig.workloads)}",
-        *_describe_nccl(rig),
-        *_describe_phases(rig),
-    )
-
-
-def _describe_nccl(rig: Rig) -> tuple[str, ...]:
-    proof, off = proof_launch(rig), off_launch(rig)
-    if off is None:
-        return ()
-    shown = f"{proof.id} first" if proof else f"no proof start, since {rig.nccl_proof.skip}"
-    return (f"those of NCCL, where its tests are selected: {shown}; {off.id} last",)
-
-
-def _describe_phases(rig: Rig) -> tuple[str, ...]:
-    launches = instrumented_launches(rig)
-    if launches:
-        names, pairs = ", ".join(w.name for w in instrumented(rig).workloads), cost_pairs(rig)
-        paired = (
-            f"{pairs} pairs of starts with the probe on and off" if pairs else "no pair without the probe"
-        )
-        return (
-            f"phases, where their tests are selected: {', '.join(launch.id for launch in launches)} last",
-            f"each of them: {names}; {paired}{'; a trace of a few steps' if rig.instruments.trace else ''}",
-        )
+def describe_phases(rig: Rig) -> str:
+    """Say what each launch with instruments takes, or why there is none."""
     if rig.instruments.skip is not None:
-        return (f"no launch with instruments, since {rig.instruments.skip}: nothing is promised on phases",)
-    return ()
+        return f"no launch with instruments, since {rig.instruments.skip}: nothing is promised on phases"
+    names, pairs = ", ".join(w.name for w in instrumented(rig).workloads), cost_pairs(rig)
+    paired = f"{pairs} pairs of starts with the probe on and off" if pairs else "no pair without the probe"
+    return f"phases: {names}; {paired}{'; a trace of a few steps' if rig.instruments.trace else ''}"
