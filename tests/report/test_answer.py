@@ -25,6 +25,36 @@ def twin(change: float = 0.052, **changes: Any) -> Verdict:
     return Verdict(**{**fields, **changes})
 
 
+def verify(limit: float | None = 19.6, **changes: Any) -> Verdict:
+    fields: dict[str, Any] = {
+        "check": "verify_latency",
+        "outcome": Outcome.PASS,
+        "headline": "it keeps it",
+        "arm": "eagle3-2step",
+        "workload": "single",
+        "metric": "verify_ms",
+        "value": 18.951,
+        "unit": "ms",
+        "reference": None if limit is None else Reference(kind="budget", label="a limit", value=limit),
+    }
+    return Verdict(**{**fields, **changes})
+
+
+def test_where_no_twin_was_asked_for_verify_is_the_answer() -> None:
+    p95 = verify(30.0, metric="verify_p95_ms")
+    assert answer([verify(), verify(19.507), p95]) == "verify p50 18.951 ms, at most 19.507 (single)"
+    assert answer([verify(None)]) == "verify p50 18.951 ms, no limit set (single)"
+    assert "verify" not in (answer([twin(), verify()]) or "")
+
+
+def test_arms_are_named_where_verify_is_told_of_several() -> None:
+    told = answer([verify(), verify(arm="eagle3-3step", value=19.2)])
+    assert told == (
+        "eagle3-2step verify p50 18.951 ms, at most 19.600 (single); "
+        "eagle3-3step verify p50 19.200 ms, at most 19.600 (single)"
+    )
+
+
 TOTAL = twin(-0.016, workload="conc8", metric="total_tok_s", value=367.3, floor=None)
 TUNING = Verdict(
     check="nccl_tuning",

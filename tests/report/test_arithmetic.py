@@ -24,6 +24,7 @@ from tokgate.report.figures import NONE
 from tokgate.report.html_section import page
 from tokgate.report.summary_md import render
 from tokgate.report.verdict_json import build
+from tokgate.stats.crossover import Level
 
 # The incident's numbers: 1.855 tokens a cycle of 30.9 ms, against a plain token of 22.4 ms.
 CYCLE = 255 / 59.8 / 138 * 1e3
@@ -63,7 +64,7 @@ def test_verify_may_take_what_the_rest_of_the_cycle_leaves() -> None:
     assert row.verify_ms == pytest.approx(25.0625, rel=1e-3)
     assert row.verify_at_most_ms == pytest.approx((row.verify_ms or 0) + (row.headroom_ms or 0))
     assert (row.verify_source, row.verify_clock) == ("probe", "gpu")
-    assert (sentence(row) or "").endswith("; verify 25.1, at most 35.6")
+    assert (sentence(row) or "").endswith("; verify mean 25.1 by probe, at most 35.6")
 
 
 def test_verify_is_the_part_of_the_timed_cycle_that_it_is_of_its_own() -> None:
@@ -78,8 +79,8 @@ def test_where_the_rest_alone_is_too_long_no_verify_is_short_enough() -> None:
     row = only(*controls(), slow, short)
     assert (row.loses, row.verify_at_most_ms) == (True, None)
     assert row.verify_ms is not None
-    assert cells(row)[-1] == NO_ROOM
-    assert "too long); verify 3.0, at most none" in (sentence(row) or "")
+    assert cells(row)[-2:] == (NO_ROOM, "probe (gpu)")
+    assert "too long); verify mean 3.0 by probe, at most none" in (sentence(row) or "")
 
 
 def test_the_device_timer_tells_verify_where_no_probe_does() -> None:
@@ -111,6 +112,23 @@ def test_what_is_not_known_has_a_reason_and_no_number(
     assert row.verify_ms is None
     assert (row.break_even_cycle_ms is None) == (why is not None)
     assert (sentence(row) is None) == (why is not None)
+
+
+def test_an_arm_that_was_not_timed_has_the_cycles_of_its_instruments_and_says_so() -> None:
+    row = only(*controls(), carrying(table(*whole())))
+    assert (row.launch, row.instrumented) == ("05-eagle3-2step-phases", True)
+    assert row.cycle_ms == pytest.approx(CYCLE, rel=1e-3)
+    assert row.verify_ms == pytest.approx(25.0625, rel=1e-3)
+    assert cells(row)[0] == "eagle3-2step with instruments"
+    assert (sentence(row) or "").startswith("eagle3-2step with instruments single: 1.86 tokens")
+    timed = only(*controls(), eagle3(), carrying(table(*whole())))
+    assert (timed.launch, timed.instrumented) == ("02-eagle3-2step", False)
+
+
+def test_instruments_without_the_control_arm_say_what_measures_it() -> None:
+    row = only(carrying(table(*whole())))
+    assert row.break_even_cycle_ms is None
+    assert "the control arm was not measured in this session: pytest -m eagle3 does" in (row.why or "")
 
 
 def test_a_pinned_arm_says_so_and_controls_have_no_row() -> None:
@@ -153,3 +171,21 @@ def test_foreign_words_stay_words() -> None:
     file = build(run, (), rig)
     for text in (render(file, "reports/x"), page(file, run, Path("/nowhere"))):
         assert "<script" not in text
+
+
+def one_of_several(ratio: float, interval: tuple[float, float] | None, cycle: float = 36.6) -> str:
+    row = Arithmetic(
+        launch="02-eagle3", arm="eagle3", workload="conc8", draft_model="/d", concurrency=8, tokens=256,
+        accept_length=1.88, cycle_ms=cycle, break_even_cycle_ms=37.5, headroom_ms=37.5 - cycle,
+    )  # fmt: skip
+    return sentence(row, Level(concurrency=8, n=(6, 12), ratio=ratio, interval=interval)) or ""
+
+
+def test_of_several_streams_the_line_is_of_one_and_says_where_all_together_lose() -> None:
+    assert one_of_several(0.98, (0.97, 0.99)) == (
+        "eagle3 conc8: one stream: 1.88 tokens in 36.6 ms, break-even 37.5 (0.9 to spare); "
+        "but all 8 together lose 2.0 %"
+    )
+    assert one_of_several(1.02, (1.01, 1.03), cycle=38.0).endswith("too long); but all 8 together win 2.0 %")
+    assert one_of_several(0.99, (0.97, 1.01)).endswith("; all 8 together: not decided")
+    assert one_of_several(1.02, (1.01, 1.03)).endswith("(0.9 to spare)")

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.report.examples import run_evidence
+from tests.report.examples import rig, run_evidence
 from tokgate.records import Role
-from tokgate.report.arithmetic import Arithmetic
-from tokgate.report.arms import ArmRow, arm_rows
+from tokgate.report.arithmetic import Arithmetic, arithmetic_rows
+from tokgate.report.arms import ArmRow, arm_rows, starts_of
 from tokgate.report.chart import charts
 from tokgate.report.series import Point, Series, series_of
 from tokgate.stats.summary import summarise
@@ -100,3 +100,12 @@ def test_starts_that_only_tell_what_the_probe_costs_are_no_arm_s() -> None:
     assert [r.workload for r in arm_rows([judged, off], {})] == ["single"]
     (chart,) = charts([judged, off])
     assert [panel.workload for panel in chart.panels] == ["single"]
+
+
+def test_streams_that_began_together_count_as_one_start_as_in_the_arithmetic() -> None:
+    evidence = run_evidence()
+    rows = arm_rows(series_of(evidence), {"conc4": 4}, (), starts_of(evidence))
+    told = {r.workload: r for r in rows if r.launch == "02-eagle3-2step"}
+    (known,) = (r for r in arithmetic_rows(rig(), evidence) if r.workload == "conc4")
+    assert (told["conc4"].n, told["single"].n) == (4, 15)
+    assert (told["conc4"].decode_tok_s, told["conc4"].cycle_ms) == (known.measured_tok_s, known.cycle_ms)

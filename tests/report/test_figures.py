@@ -42,7 +42,7 @@ def test_a_change_is_in_per_cent_with_its_sign() -> None:
 def test_an_interval_is_of_the_change_where_there_is_one() -> None:
     by_check = {v.check: figures.interval(v) for v in six_outcomes() if v.interval}
     assert by_check["speculation_beats_its_twin"] == "-32.6 % … -31.4 %"
-    assert by_check["time_to_first_token"] == "79.0 … 81.5"
+    assert by_check["time_to_first_token"] == "79.0 … 81.5 ms"
 
 
 def test_what_does_not_apply_is_not_zero() -> None:

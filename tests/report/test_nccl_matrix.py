@@ -77,6 +77,15 @@ def test_html_and_summary_show_the_same_and_escape_it(tmp_path: Path) -> None:
     assert MARKUP not in summary
 
 
+def test_a_proof_that_nobody_selected_is_no_table_in_the_summary() -> None:
+    evidence = make_run(make_launch(environment=started()))
+    file = build(evidence, (), nccl_rig())
+    assert file.nccl is not None
+    assert "NCCL truth" not in render(file, "x")
+    lost = make_run(make_launch(environment=started({1: {"NCCL_PROTO": None}})))
+    assert "NCCL truth" in render(build(lost, (), nccl_rig()), "x")
+
+
 def test_a_skipped_proof_shows_its_reason() -> None:
     rig = nccl_rig(nccl_proof={"skip": "500 GB of weights"})
     evidence = make_run(make_launch(environment=started()))

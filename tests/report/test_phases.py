@@ -12,6 +12,7 @@ from tokgate.report.html_section import page
 from tokgate.report.phases import phase_rows, tables_of
 from tokgate.report.summary_md import render
 from tokgate.report.verdict_json import build
+from tokgate.verdicts.checks.verify_latency import verify_latency
 
 WHOLE = table(
     phase(),
@@ -32,7 +33,7 @@ def surfaces(phases: PhaseTable) -> tuple[str, str]:
 def test_the_slowest_rank_stands_for_a_launch_and_what_it_lacks_is_not_zero() -> None:
     (row,) = phase_rows([WHOLE])
     assert (row.rank, row.verify, row.verify_p50, row.cycle, row.draft) == (
-        "1 of 2",
+        "1: longest, 2 ranks",
         "5.500",
         "5.500",
         "6.000",
@@ -40,6 +41,23 @@ def test_the_slowest_rank_stands_for_a_launch_and_what_it_lacks_is_not_zero() ->
     )
     assert row.draft_extend == NONE
     assert row.graph == "100%"
+
+
+def test_a_rank_that_is_slow_by_itself_has_a_row_and_it_is_the_one_the_verdict_names() -> None:
+    """Of all calls rank 0 drafts as long; of the quietest start rank 2 alone does: the starts tell, in verdict.json too."""
+    ranks = []
+    for rank in range(4):
+        own = 1.25 if rank == 2 else 1.0
+        for p, ms in ((Phase.DRAFT, 0.25), (Phase.DRAFT_EXTEND, 0.29)):
+            told = phase(p, (ms * own,) * 6, rank=rank)
+            ranks.append(told.model_copy(update={"p50_ms": ms * 1.25}) if rank == 0 else told)
+        ranks.append(phase(starts=(6.6 - 0.1 * rank,) * 6, rank=rank))
+    whole = table(*ranks, phase(Phase.DRAFT, (0.25,) * 6, requests=8))
+    (verdict, *_) = verify_latency(make_rig(), carrying(whole), "single")
+
+    assert any(line.startswith("rank 2 is slow by itself") for line in verdict.evidence)
+    for tables in ([whole], tables_of(make_run(carrying(whole)))):
+        assert [row.rank for row in phase_rows(tables)] == ["0: longest, 4 ranks", "2: slow by itself"]
 
 
 def test_verdict_json_has_the_readings_but_neither_starts_nor_batch_sizes() -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.report import example_verdicts, examples, hostile
-from tokgate.records import Verdict
+from tests.verdicts.test_baseline_update import RIG
+from tests.verdicts.test_split import run
+from tokgate.records import Outcome, Verdict
 from tokgate.report.conclusion import SessionEnd
 from tokgate.report.figures import NONE
+from tokgate.report.html_section import page
 from tokgate.report.summary_md import LIMIT_BYTES, render, text
 from tokgate.report.verdict_json import build
 
@@ -37,7 +41,7 @@ def test_foreign_text_is_only_text(foreign: str, escaped: str) -> None:
 def test_every_table_row_has_as_many_cells_as_its_head() -> None:
     rows = [line for line in summary(*example_verdicts.verdicts()).split("\n") if line.startswith("|")]
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(cells) == {13, 11, 10, 4}  # arithmetic, verdicts, arms, differences
+    assert set(cells) == {14, 11, 10, 4}  # arithmetic, verdicts, arms, differences
 
 
 def test_nothing_foreign_is_html() -> None:
@@ -77,3 +81,20 @@ def test_failures_without_a_verdict_are_listed() -> None:
     assert "- a::b" in summary(
         *example_verdicts.six_outcomes(), end=SessionEnd(status=1, unclassified=("a::b",))
     )
+
+
+def test_many_kept_promises_of_one_check_are_one_row_and_phases_stand_beside_the_arithmetic() -> None:
+    steady = [Verdict(check="steadiness", outcome=Outcome.PASS, headline="steady") for _ in range(8)]
+    told = summary(*steady, *example_verdicts.six_outcomes())
+    assert told.count("steadiness") == 3  # the folded row; the inconclusive one, there and among the reasons
+    assert "| pass | steadiness 8 of 9 |" in told
+
+
+def test_phases_stand_beside_the_arithmetic() -> None:
+    now = run(1.08)
+    file = build(now, example_verdicts.six_outcomes(), RIG)
+    for told in (render(file, "reports/x"), page(file, now, Path("/nowhere"))):
+        places = [
+            told.index(t) for t in ("Arithmetic", "Phases of a cycle", "Gain by concurrency", "Verdicts")
+        ]
+        assert places == sorted(places)

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tests.report import example_verdicts, examples, hostile
-from tokgate.records import Outcome, Verdict
+from tokgate.records import Outcome, Reference, Verdict
 from tokgate.report.conclusion import SessionEnd
 from tokgate.report.terminal import render, verdict_text, wants_colour
 from tokgate.report.verdict_json import build
@@ -45,7 +45,8 @@ def test_the_block_as_a_whole() -> None:
         "improved     stored_baseline decode_tok_s 01-baseline/single  88.8 tok/s  +5.6 %",
         "pass         time_to_first_token 01-baseline/single  80.0 ms  n=15",
         "eagle3-2step single: 1.86 tokens in 30.7 ms, break-even 20.9 (9.8 too long)",
-        "eagle3-2step conc4: 1.86 tokens in 43.8 ms, break-even 29.8 (14.0 too long)",
+        "eagle3-2step conc4: one stream: 1.86 tokens in 43.8 ms, break-even 29.8 (14.0",
+        "  too long)",
         "raw: reports/20261129T154000-kimi-8gpu",
     ]
 
@@ -191,10 +192,48 @@ def test_a_session_without_a_loss_tells_its_answer_then_its_count_then_what_answ
     assert lines[5].startswith("pass         time_to_first_token")
     assert lines[6] == "pass         steadiness 8 of 8"
     assert lines[7].startswith("eagle3-2step single: 1.86 tokens in")
-    assert lines[9].startswith("raw: ")
+    assert lines[10].startswith("raw: ")
 
 
 def test_stored_numbers_are_one_line_with_the_largest_change() -> None:
     improved = example_verdicts.six_outcomes()[1]
     held = [improved.model_copy(update={"outcome": Outcome.PASS, "change": c}) for c in (0.01, -0.02)]
     assert "pass         stored_baseline 2 of 2  up to -2.0 % (decode_tok_s, single)" in block(*held)
+
+
+def test_two_verdicts_on_one_number_are_told_apart_by_their_limits() -> None:
+    passed = example_verdicts.six_outcomes()[0]
+    measured = {
+        "check": "verify_latency",
+        "metric": "verify_ms",
+        "unit": "ms",
+        "value": 19.0,
+        "launch": "05-eagle3-2step-phases",
+    }
+    rows = [
+        passed.model_copy(
+            update={
+                **measured,
+                "change": change,
+                "reference": Reference(kind="budget", label="b", value=limit),
+            }
+        )
+        for limit, change in ((19.6, None), (19.457, -0.023))
+    ]
+    lines = block(*rows, passed.model_copy(update={**measured, "metric": "verify_p95_ms", "value": 20.011}))
+    assert "pass         verify_latency p50 05-eagle3-2step…/single  19.000 ms  limit 19.600" in lines
+    assert "pass         verify_latency p50 05-eagl…/single  19.000 ms  limit 19.457  -2.3 %" in lines
+    assert any("verify_latency p95 " in line and "20.011 ms" in line for line in lines)
+
+
+def test_a_share_without_a_metric_has_two_decimals_and_its_interval_a_unit() -> None:
+    cost = Verdict(
+        check="probe_cost",
+        outcome=Outcome.PASS,
+        headline="costs",
+        value=0.007176,
+        unit="%",
+        interval=(-0.14, 1.1834),
+    )
+    assert "pass         probe_cost  0.01 %" in "\n".join(block(cost))
+    assert "  interval: -0.14 … 1.18 %" in verdict_text(cost)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from tests.report import example_verdicts, examples
+from tokgate.records import Reference
+from tokgate.report.terminal import verdict_text
 from tokgate.report.verdict_json import build
 from tokgate.report.verdict_rows import VerdictRow, difference_rows, verdict_rows
 
@@ -51,3 +53,12 @@ def test_what_differs_is_told_once_with_all_it_stands_beside() -> None:
     (row,) = difference_rows(build(examples.run_evidence(), beside, examples.rig()))
     assert (row.difference.key, row.checks) == ("gpu.0.driver", "stored_baseline")
     assert row.references == "0.json, 1.json, 2.json, 2 more"
+
+
+def test_a_reference_that_is_no_number_is_not_unknown() -> None:
+    """What lossless compares with is a launch's answers."""
+    twin = Reference(kind="twin", label="01-baseline", n=6)
+    lossless = example_verdicts.six_outcomes()[0].model_copy(update={"reference": twin, "change": None})
+    (row,) = verdict_rows(build(examples.run_evidence(), (lossless,), examples.rig()))
+    assert (row.reference, row.reference_label) == ("\N{EN DASH}", "twin: 01-baseline")
+    assert "  against: twin: 01-baseline, n=6" in verdict_text(lossless).splitlines()

@@ -19,10 +19,12 @@ _MOST = 4  # speed-ups in one headline; the rest stands in the table
 def answer(verdicts: Sequence[Verdict]) -> str | None:
     """Return the answer in one line, e.g. "EAGLE-3 93.5 against 88.9 tok/s, 1.05x its twin (single)".
 
-    None where nothing was asked that has an answer: neither a twin, nor NCCL's block, nor a stored number.
+    None where nothing was asked that has an answer: neither a twin, nor NCCL's block, nor a stored number. How long a
+    verify takes is the answer where no twin was asked for.
     """
     kept = [v for v in verdicts if v.outcome in _KEPT]
-    return "; ".join((*_twins(kept), *_tuning(kept), *sweep_answers(kept), *_baselines(kept))) or None
+    speeds = tuple(_twins(kept)) or tuple(_verifies(kept))
+    return "; ".join((*speeds, *_tuning(kept), *sweep_answers(kept), *_baselines(kept))) or None
 
 
 def _twins(kept: Sequence[Verdict]) -> Iterator[str]:
@@ -44,6 +46,25 @@ def _twins(kept: Sequence[Verdict]) -> Iterator[str]:
         )
     if len(found) > _MOST:
         yield f"{len(found) - _MOST} more twins"
+
+
+def _verifies(kept: Sequence[Verdict]) -> Iterator[str]:
+    """Tell verify against the lowest of its limits, once an arm and workload."""
+    found: dict[tuple[str | None, str | None], list[Verdict]] = {}
+    for verdict in kept:
+        if (verdict.check, verdict.metric) == ("verify_latency", "verify_ms"):
+            found.setdefault((verdict.arm, verdict.workload), []).append(verdict)
+    several = len({arm for arm, _ in found}) > 1
+    for (arm, workload), mine in list(found.items())[:_MOST]:
+        limits = [
+            v.reference.value for v in mine if v.reference is not None and v.reference.value is not None
+        ]
+        subject = f"{one_line(arm or '', 40)} " if several else ""
+        value = figures.quantity(mine[0].value, one_line(mine[0].unit or "", 12), mine[0].metric)
+        limit = f", at most {figures.number(min(limits), 'verify_ms')}" if limits else ", no limit set"
+        yield f"{subject}verify p50 {value}{limit} ({one_line(workload or 'all', 40)})"
+    if len(found) > _MOST:
+        yield f"{len(found) - _MOST} more of verify"
 
 
 def _where(verdict: Verdict) -> Iterator[str]:

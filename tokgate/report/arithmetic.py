@@ -14,6 +14,7 @@ from pydantic import Field
 from tokgate.records import LaunchEvidence, Record, RunEvidence
 from tokgate.records.phases import Phase, PhaseSource
 from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
+from tokgate.stats.crossover import Level
 from tokgate.verdicts.break_even import BreakEven, break_even
 from tokgate.verdicts.cycle_side import WITHOUT, carried
 from tokgate.verdicts.launch_phases import SOURCES, LaunchPhases, launch_phases
@@ -24,10 +25,11 @@ from . import figures
 
 COLUMNS = (
     "arm", "draft model", "workload", "accept length", "cycle ms", "tok/s", "tok/s of its twin", "break-even cycle ms",
-    "headroom ms", "break-even accept length", "verify ms", "verify at most ms",
+    "headroom ms", "break-even accept length", "verify mean ms", "verify at most ms", "verify by",
 )  # fmt: skip
 _TEXTS = 3  # columns of words before those of numbers
 NO_ROOM = "none"
+CARRYING = " with instruments"  # behind the name of an arm that was not timed
 
 
 class Arithmetic(Record):
@@ -39,6 +41,10 @@ class Arithmetic(Record):
     draft_model: str | None = Field(description="the path of the draft model, as in the rig")
     pinned: float | None = Field(
         None, description="the accept length that the arm is pinned to; null: natural"
+    )
+    instrumented: bool = Field(
+        False,
+        description="its own launch carried instruments: the arm was not timed, and nothing here counts for throughput",
     )
     concurrency: int
     tokens: int | None = Field(
@@ -79,13 +85,16 @@ class Arithmetic(Record):
 
 
 def arithmetic_rows(rig: Rig, evidence: RunEvidence) -> tuple[Arithmetic, ...]:
-    """Return one row per timed launch of an EAGLE-3 arm and workload, in order of measurement."""
+    """Return one row per timed launch of an EAGLE-3 arm and workload, in order of measurement.
+
+    Of an arm that was not timed the launch that carried instruments stands in, and its row says so.
+    """
     arms = {a.name: a for a in rig.arms if a.kind == "eagle3"}
     controls = [e for e in evidence.launches if e.launch.role in ("control", "control-again")]
     return tuple(
         _row(rig, evidence, launch, controls, arm=arms[launch.launch.arm], workload=workload)
         for launch in evidence.launches
-        if launch.launch.role == "arm" and launch.launch.arm in arms
+        if launch.launch.arm in arms and _stands(launch, evidence)
         for workload in rig.workloads
         if any(g.workload == workload.name for g in launch.generations)
     )
@@ -94,7 +103,7 @@ def arithmetic_rows(rig: Rig, evidence: RunEvidence) -> tuple[Arithmetic, ...]:
 def cells(row: Arithmetic) -> tuple[str, ...]:
     """Return the cells in the order of COLUMNS; nothing is escaped yet."""
     return (
-        row.arm if row.pinned is None else f"{row.arm} (pinned)",
+        _arm_words(row),
         draft_name(row.draft_model),
         row.workload,
         figures.optional(row.accept_length, "accept_length"),
@@ -106,6 +115,7 @@ def cells(row: Arithmetic) -> tuple[str, ...]:
         figures.optional(row.break_even_accept_length, "accept_length"),
         figures.optional(row.verify_ms, "cycle_ms"),
         NO_ROOM if _no_room(row) else figures.optional(row.verify_at_most_ms, "cycle_ms"),
+        figures.NONE if row.verify_source is None else f"{row.verify_source} ({row.verify_clock})",
     )
 
 
@@ -115,11 +125,15 @@ def tabled(rows: Iterable[Arithmetic]) -> tuple[tuple[str, ...], ...]:
 
 def numeric(column: int) -> bool:
     """Say whether a column of COLUMNS holds numbers."""
-    return column >= _TEXTS
+    return _TEXTS <= column < len(COLUMNS) - 1
 
 
-def sentence(row: Arithmetic) -> str | None:
-    """Return the row as one line for a terminal; None where there is no break-even."""
+def sentence(row: Arithmetic, level: Level | None = None) -> str | None:
+    """Return the row as one line for a terminal; None where there is no break-even.
+
+    `level` is the speed-up of the same arm and workload: of several streams it is that of all together, which may be a
+    loss where one stream breaks even, and then the same line says so.
+    """
     if row.cycle_ms is None or row.break_even_cycle_ms is None or row.accept_length is None:
         return None
     room = row.headroom_ms or 0.0
@@ -128,11 +142,22 @@ def sentence(row: Arithmetic) -> str | None:
     verify = ""
     if row.verify_ms is not None:
         most = NO_ROOM if row.verify_at_most_ms is None else f"{row.verify_at_most_ms:.1f}"
-        verify = f"; verify {row.verify_ms:.1f}, at most {most}"
+        by = "" if row.verify_source is None else f" by {row.verify_source}"
+        verify = f"; verify mean {row.verify_ms:.1f}{by}, at most {most}"
+    one = " one stream:" if row.concurrency > 1 else ""
     return (
-        f"{row.arm} {row.workload}: {row.accept_length:.2f} tokens in {row.cycle_ms:.1f} ms, "
-        f"break-even {row.break_even_cycle_ms:.1f} ({told}){verify}"
+        f"{row.arm}{CARRYING if row.instrumented else ''} {row.workload}:{one} {row.accept_length:.2f} tokens in {row.cycle_ms:.1f} ms, "
+        f"break-even {row.break_even_cycle_ms:.1f} ({told}){_together(row, level)}{verify}"
     )
+
+
+def _together(row: Arithmetic, level: Level | None) -> str:
+    """Say how all streams fare where that is another answer than one stream's."""
+    if level is None or level.concurrency < 2 or level.wins is not row.loses:
+        undecided = level is not None and level.concurrency > 1 and level.wins is None
+        return f"; all {row.concurrency} together: not decided" if undecided else ""
+    size = f"{abs(level.ratio - 1) * 100:.1f} %"
+    return f"; but all {level.concurrency} together {'win' if level.wins else 'lose'} {size}"
 
 
 def untold(rows: Iterable[Arithmetic]) -> tuple[tuple[str, str], ...]:
@@ -148,6 +173,18 @@ def untold(rows: Iterable[Arithmetic]) -> tuple[tuple[str, str], ...]:
 def draft_name(path: str | None) -> str:
     """Return what people call a draft model: the end of its path."""
     return figures.NONE if path is None else path.rstrip("/").rsplit("/", 1)[-1] or path
+
+
+def _arm_words(row: Arithmetic) -> str:
+    pinned = "" if row.pinned is None else " (pinned)"
+    return f"{row.arm}{pinned}{CARRYING if row.instrumented else ''}"
+
+
+def _stands(launch: LaunchEvidence, evidence: RunEvidence) -> bool:
+    """Say whether a launch's cycles are taken for its arm's: of what was timed, else of what carried instruments."""
+    if launch.launch.role != "instrumented":
+        return launch.launch.role == "arm"
+    return all(e.launch.arm != launch.launch.arm or e.launch.role != "arm" for e in evidence.launches)
 
 
 def _no_room(row: Arithmetic) -> bool:
@@ -171,6 +208,7 @@ def _row(
         workload=workload.name,
         draft_model=arm.draft_model_path,
         pinned=None if isinstance(arm.acceptance, str) else arm.acceptance,
+        instrumented=launch.launch.role == "instrumented",
         concurrency=workload.concurrency,
         tokens=_tokens(launch, workload.name),
         accept_length=_median(_values(series, "accept_length")),
@@ -194,7 +232,7 @@ def _break_even(row: Arithmetic) -> BreakEven | str:
     if row.accept_length is None or row.cycle_ms is None:
         return "accept length and cycle are not known of every answer"
     if not row.twin_tok_s:
-        return "the control arm was not measured in this session"
+        return "the control arm was not measured in this session: pytest -m eagle3 does"
     if row.tokens is None or row.tokens < 2:
         return "the server did not tell how many tokens an answer has, or it has one alone"
     return break_even(

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal
 
-from tokgate.records import Record, Role
+from tokgate.records import Record, Role, RunEvidence
+from tokgate.verdicts.series import series_of as by_start
 
 from .arithmetic import Arithmetic
 from .series import Series, judged
@@ -14,6 +15,9 @@ from .series import Series, judged
 CYCLE, ACCEPT = "cycle_ms", "accept_length"
 DECODE: Literal["decode_tok_s"] = "decode_tok_s"
 TOTAL: Literal["total_tok_s"] = "total_tok_s"
+
+# Launch, workload, metric -> one value a barrier start, as verdicts and arithmetic count.
+Starts = Mapping[tuple[str, str, str], tuple[float, ...]]
 
 
 class ArmRow(Record):
@@ -23,7 +27,7 @@ class ArmRow(Record):
     arm: str
     role: Role
     workload: str
-    n: int  # known decode samples
+    n: int  # barrier starts of which the decode rate is known
     decode_tok_s: float | None  # of one stream
     total_tok_s: float | None = None  # of all streams together; None with one stream: it is the same thing
     cycle_ms: float | None
@@ -38,57 +42,80 @@ class ArmRow(Record):
         return "total" if self.speed_up_of == TOTAL else ""
 
 
+def starts_of(evidence: RunEvidence) -> dict[tuple[str, str, str], tuple[float, ...]]:
+    """Return the values by barrier start; a metric that one answer does not tell is left out."""
+    found = {}
+    for launch in evidence.launches:
+        good = [g for g in launch.generations if g.good and not g.warmup]
+        for workload in dict.fromkeys(g.workload for g in good):
+            of_it = sorted(
+                (g for g in good if g.workload == workload), key=lambda g: (g.batch, g.slot, g.index)
+            )
+            for metric, told in by_start(tuple(of_it))[0].items():
+                found[launch.launch.id, workload, metric] = told.values
+    return found
+
+
 def arm_rows(
-    series: Sequence[Series], streams: Mapping[str, int], arithmetic: Sequence[Arithmetic] = ()
+    series: Sequence[Series],
+    streams: Mapping[str, int],
+    arithmetic: Sequence[Arithmetic] = (),
+    starts: Starts | None = None,
 ) -> tuple[ArmRow, ...]:
     """Return one row per launch and workload, in order of measurement.
 
     `streams`: how many a workload has at once; one that is not named has one. `arithmetic` knows the break-even.
+    Answers that `starts` does not know count one by one.
     """
     keys = dict.fromkeys((s.launch, s.workload) for s in judged(series))
     limits = {(row.launch, row.workload): row.break_even_cycle_ms for row in arithmetic}
     return tuple(
-        _row(series, launch, workload, streams.get(workload, 1)).model_copy(
+        _row(series, launch, workload, streams=streams.get(workload, 1), starts=starts or {}).model_copy(
             update={"break_even_cycle_ms": limits.get((launch, workload))}
         )
         for launch, workload in keys
     )
 
 
-def _row(series: Sequence[Series], launch: str, workload: str, streams: int) -> ArmRow:
-    mine = {s.metric: s for s in series if (s.launch, s.workload) == (launch, workload)}
-    first = next(iter(mine.values()))
-    decode = _median(mine.get(DECODE))
-    total = _median(mine.get(TOTAL)) if streams > 1 else None
+def _row(series: Sequence[Series], launch: str, workload: str, *, streams: int, starts: Starts) -> ArmRow:
+    mine = {s.metric: _values(s, starts) for s in series if (s.launch, s.workload) == (launch, workload)}
+    first = next(s for s in series if (s.launch, s.workload) == (launch, workload))
+    decode = _median(mine.get(DECODE, ()))
+    total = _median(mine.get(TOTAL, ())) if streams > 1 else None
     reached = decode if streams == 1 else total
-    twin = _control(series, workload, DECODE if streams == 1 else TOTAL)
+    twin = _control(series, workload, DECODE if streams == 1 else TOTAL, starts)
     timed = first.role != "instrumented"
     return ArmRow(
         launch=launch,
         arm=first.arm,
         role=first.role,
         workload=workload,
-        n=len(mine[DECODE].known) if DECODE in mine else 0,
+        n=len(mine.get(DECODE, ())),
         decode_tok_s=decode,
         total_tok_s=total,
-        cycle_ms=_median(mine.get(CYCLE)),
-        accept_length=_median(mine.get(ACCEPT)),
+        cycle_ms=_median(mine.get(CYCLE, ())),
+        accept_length=_median(mine.get(ACCEPT, ())),
         # An arm that carries instruments is never counted for throughput.
         speed_up=reached / twin if reached is not None and twin and timed else None,
         speed_up_of=DECODE if streams == 1 else TOTAL,
     )
 
 
-def _control(series: Sequence[Series], workload: str, metric: str) -> float | None:
+def _control(series: Sequence[Series], workload: str, metric: str, starts: Starts) -> float | None:
     """Return the median of a metric over all control launches together."""
-    values = [
-        v
-        for s in series
-        if s.metric == metric and s.workload == workload and s.role in ("control", "control-again")
-        for v in s.known
-    ]
+    return _median(
+        [
+            v
+            for s in series
+            if s.metric == metric and s.workload == workload and s.role in ("control", "control-again")
+            for v in _values(s, starts)
+        ]
+    )
+
+
+def _values(series: Series, starts: Starts) -> Sequence[float]:
+    return starts.get((series.launch, series.workload, series.metric)) or series.known
+
+
+def _median(values: Sequence[float]) -> float | None:
     return median(values) if values else None
-
-
-def _median(series: Series | None) -> float | None:
-    return series.summary.median if series is not None and series.summary is not None else None

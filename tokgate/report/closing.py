@@ -23,8 +23,11 @@ def lines(file: VerdictFile, width: int) -> Iterator[str]:
 
 
 def _arithmetic(file: VerdictFile) -> list[str]:
-    told = [text for row in file.arithmetic if (text := arithmetic.sentence(row)) is not None]
-    return _some(told)
+    levels = {
+        (g.arm, g.workloads.get(level.concurrency)): level for g in file.gains for level in g.gain.levels
+    }
+    told = [arithmetic.sentence(row, levels.get((row.arm, row.workload))) for row in file.arithmetic]
+    return _some([text for text in told if text is not None])
 
 
 def _gains(file: VerdictFile) -> list[str]:

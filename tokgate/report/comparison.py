@@ -10,10 +10,12 @@ from pydantic import Field
 from tokgate.errors import BaselineError, UsageError
 from tokgate.records import Difference, Record, RunEvidence
 from tokgate.rig.models import Rig
-from tokgate.verdicts.cycle_side import Side, side_of_run
+from tokgate.verdicts.cycle_side import Side, carried, side_of_run
 from tokgate.verdicts.identity import differences, identity_of_launch
 from tokgate.verdicts.split import Split, split_change
 from tokgate.verdicts.staleness import staleness
+
+from .phase_change import PhasesMoved, phases_moved
 
 
 class Given(NamedTuple):
@@ -58,6 +60,9 @@ class Comparison(Record):
     )
     facts: tuple[Difference, ...] = Field(description="of machine and software: they inform")
     changes: tuple[Split, ...]
+    phases: tuple[PhasesMoved, ...] = Field(
+        (), description="of arms that carried instruments in both runs, and were not timed in both"
+    )
     not_compared: tuple[NotCompared, ...] = ()
 
 
@@ -75,7 +80,7 @@ def compare_runs(
     workloads = _common(tried, "workload", workload, _workloads(before), _workloads(after))
     labels = (before.evidence.info.run_id, after.evidence.info.run_id)
     labels = labels if labels[0] != labels[1] else ("A", "B")
-    settings, changes, not_compared = [], [], list(_missing(before, after, arm))
+    settings, changes, phases, not_compared = [], [], [], list(_missing(before, after, arm))
     for name in arms:
         for load in workloads:
             differs = _settings(before, after, name, load)
@@ -84,9 +89,11 @@ def compare_runs(
                 continue
             if differs:
                 settings.append(SettingsDiffer(arm=name, workload=load, differs=differs))
-            found = _split(before, after, name, load, labels=labels)
+            found = _compared(before, after, name, load, labels=labels)
             if isinstance(found, Split):
                 changes.append(found)
+            elif isinstance(found, PhasesMoved):
+                phases.append(found)
             else:
                 not_compared.append(NotCompared(arm=name, workload=load, why=found))
     return Comparison(
@@ -96,6 +103,7 @@ def compare_runs(
         settings=tuple(settings),
         facts=staleness(after.rig, before.evidence.fingerprint, after.evidence.fingerprint).differs,
         changes=tuple(changes),
+        phases=tuple(phases),
         not_compared=tuple(not_compared),
     )
 
@@ -104,6 +112,16 @@ def shared_settings(comparison: Comparison) -> tuple[Difference, ...]:
     """Return the settings that differ alike for every arm and workload: told once."""
     every = [one.differs for one in comparison.settings]
     return tuple(d for d in every[0] if all(d in others for others in every)) if every else ()
+
+
+def _compared(
+    before: Given, after: Given, arm: str, workload: str, *, labels: tuple[str, str]
+) -> Split | PhasesMoved | str:
+    """Split the change of what was timed; of an arm that both measured with instruments alone, compare the phases."""
+    if all(arm in _timed(given) for given in (before, after)):
+        return _split(before, after, arm, workload, labels=labels)
+    mine, theirs = ((given.rig, given.evidence) for given in (before, after))
+    return phases_moved(mine, theirs, arm, workload, labels=labels)
 
 
 def _split(before: Given, after: Given, arm: str, workload: str, *, labels: tuple[str, str]) -> Split | str:
@@ -119,7 +137,8 @@ def _split(before: Given, after: Given, arm: str, workload: str, *, labels: tupl
 def _settings(before: Given, after: Given, arm: str, workload: str) -> tuple[Difference, ...] | str:
     found = []
     for given in (before, after):
-        launch = next(e for e in given.evidence.launches if e.launch.arm == arm and e.launch.stands_for_arm)
+        timed = [e for e in given.evidence.launches if e.launch.arm == arm and e.launch.stands_for_arm]
+        launch = (timed or carried(given.evidence, arm))[0]
         try:
             found.append(identity_of_launch(given.rig, launch, workload, given.evidence.fingerprint))
         except BaselineError as error:
@@ -138,8 +157,12 @@ def _refuse_mixture(tried: str, before: Given, after: Given) -> None:
 
 
 def _arms(given: Given) -> tuple[str, ...]:
-    measured = {e.launch.arm for e in given.evidence.launches if e.launch.stands_for_arm}
-    return tuple(a.name for a in given.rig.arms if a.name in measured)
+    """Return the arms that were timed, or carried instruments."""
+    return tuple(a.name for a in given.rig.arms if a.name in _timed(given) or carried(given.evidence, a.name))
+
+
+def _timed(given: Given) -> set[str]:
+    return {e.launch.arm for e in given.evidence.launches if e.launch.stands_for_arm}
 
 
 def _workloads(given: Given) -> tuple[str, ...]:
@@ -170,6 +193,10 @@ def _missing(before: Given, after: Given, asked: str | None) -> Iterator[NotComp
         if (name in mine) != (name in theirs) and asked is None:
             only = before if name in mine else after
             yield NotCompared(arm=name, why=f"only {only.path} measured it")
+        elif (name in _timed(before)) != (name in _timed(after)) and asked in (None, name):
+            timed, other = (before, after) if name in _timed(before) else (after, before)
+            why = f"its speed: only {timed.path} timed it, {other.path} carried instruments alone (-m verify)"
+            yield NotCompared(arm=name, why=why)
 
 
 def _named(given: Given) -> RunNamed:

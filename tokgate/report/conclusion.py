@@ -13,6 +13,7 @@ from enum import StrEnum
 from tokgate.records import EXIT_CODES, PRECEDENCE, Outcome, Record, Verdict, worst
 
 from .answer import answer
+from .cause import Causes, cause_of
 from .leading import drift_behind, worst_first
 from .visible import one_line
 
@@ -56,8 +57,13 @@ class Conclusion(Record):
     do: str | None = None
 
 
-def conclude(verdicts: Sequence[Verdict], end: SessionEnd | None = None) -> Conclusion:
-    """Return the session's outcome. Nothing judged is `invalid`, never a pass."""
+def conclude(
+    verdicts: Sequence[Verdict], end: SessionEnd | None = None, causes: Causes | None = None
+) -> Conclusion:
+    """Return the session's outcome. Nothing judged is `invalid`, never a pass.
+
+    `causes`: what losses are consistent with, by arm and workload; that of the leading verdict stands in the headline.
+    """
     end = end or SessionEnd()
     told = counted(verdicts)
     if end.status == _NO_TESTS and not verdicts:
@@ -91,7 +97,9 @@ def conclude(verdicts: Sequence[Verdict], end: SessionEnd | None = None) -> Conc
             do="see which tests were skipped and why: run again with -ra",
         )
     outcome = worst(v.outcome for v in verdicts)
-    headline, do = _deciding([v for v in worst_first(verdicts) if v.outcome is outcome], verdicts)
+    headline, do = _deciding(
+        [v for v in worst_first(verdicts) if v.outcome is outcome], verdicts, causes or {}
+    )
     return Conclusion(
         outcome=SessionOutcome(outcome.value), exit_code=EXIT_CODES[outcome], headline=headline, do=do
     )
@@ -119,7 +127,9 @@ def _explained(verdicts: Sequence[Verdict]) -> bool:
     return any(v.outcome in (Outcome.REGRESSED, Outcome.INVALID) for v in verdicts)
 
 
-def _deciding(deciding: Sequence[Verdict], verdicts: Sequence[Verdict]) -> tuple[str, str | None]:
+def _deciding(
+    deciding: Sequence[Verdict], verdicts: Sequence[Verdict], causes: Causes
+) -> tuple[str, str | None]:
     """Return headline and next step of the session from the verdicts of its outcome, the leading one first."""
     lead = deciding[0]
     do = next((v.do for v in deciding if v.do), None)
@@ -132,4 +142,5 @@ def _deciding(deciding: Sequence[Verdict], verdicts: Sequence[Verdict]) -> tuple
     if drift is not None:
         # Of several regressions one that the drift does not explain comes first: here none is larger.
         return f"{one_line(drift.headline, 200)}; no regression is larger than that: {first}", drift.do or do
-    return first, do
+    cause = cause_of(lead, causes)
+    return first if cause is None else f"{first}; consistent with {cause}", do

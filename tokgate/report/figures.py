@@ -27,8 +27,15 @@ def number(value: float | None, metric: str | None = None) -> str:
 
 
 def quantity(value: float | None, unit: str | None, metric: str | None = None) -> str:
-    text = number(value, metric)
+    text = in_unit(value, unit, metric)
     return text if text == UNKNOWN or not unit else f"{text} {unit}"
+
+
+def in_unit(value: float | None, unit: str | None, metric: str | None) -> str:
+    """Hundredths of a per cent are enough of any: more digits are none that were measured."""
+    if unit == "%" and metric is None and value is not None and math.isfinite(value):
+        return f"{value:.2f}"
+    return number(value, metric)
 
 
 def optional(value: float | None, metric: str | None = None) -> str:
@@ -50,7 +57,9 @@ def interval(verdict: Verdict) -> str:
     low, high = verdict.interval
     if verdict.change is not None:
         return f"{percent(low)} … {percent(high)}"
-    return f"{number(low, verdict.metric)} … {number(high, verdict.metric)}"
+    ends = (in_unit(end, verdict.unit, verdict.metric) for end in (low, high))
+    told = " … ".join(ends)
+    return told if not verdict.unit else f"{told} {verdict.unit}"
 
 
 def words(metric: str) -> str:

@@ -70,6 +70,18 @@ def truth_of_run(rig: Rig, evidence: RunEvidence) -> NcclTruth | None:
     return nccl_truth_of(rig, launches[0]) if launches else None
 
 
+def tells(truth: NcclTruth) -> bool:
+    """Say whether there is more to see than that nobody selected the proof: else a table of it is one of nothing."""
+    if truth.skipped is not None:
+        return True
+    told = (NcclMark.PROVEN, NcclMark.REFUTED, NcclMark.UNUSED)
+    started, *later = STAGES
+    return any(
+        row.cell(started).mark is NcclMark.REFUTED or any(row.cell(stage).mark in told for stage in later)
+        for row in truth.rows
+    )
+
+
 def five_states(truth: NcclTruth) -> FiveStates:
     variables = dict.fromkeys(row.variable for row in truth.rows)
     return FiveStates(truth, tuple(_row(truth, variable) for variable in variables))

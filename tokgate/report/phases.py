@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tokgate.records import RunEvidence
 from tokgate.records.phases import Phase, PhaseReading, PhaseSource, PhaseTable, ProbeCost
 from tokgate.stats.phases import together
+from tokgate.stats.ranks import ALONE, SlowRank, slow_rank, slowest
 
 from .figures import NONE
 
@@ -17,7 +18,7 @@ _COSTS: dict[PhaseSource, str] = {"cycle": "nothing", "trace": "never timed"}
 
 @dataclass(frozen=True)
 class PhaseRow:
-    """Text cells, nothing escaped yet; of several ranks the one whose verify takes longest."""
+    """Text cells, nothing escaped yet; of several ranks the one whose verify takes longest, and one slow by itself."""
 
     launch: str
     workload: str
@@ -42,18 +43,24 @@ COLUMNS = (
 
 
 def tables_of(evidence: RunEvidence) -> tuple[PhaseTable, ...]:
-    """Return the table of each launch without its single starts and batch sizes: the run folder has those."""
+    """Return the table of each launch without batch sizes and single starts: the run folder has those.
+
+    Where the starts tell that a rank is slow by itself, those that tell it stay.
+    """
     return tuple(
-        launch.phases.model_copy(
-            update={
-                "readings": tuple(
-                    r.model_copy(update={"starts": ()}) for r in launch.phases.readings if r.requests is None
-                )
-            }
-        )
+        launch.phases.model_copy(update={"readings": tuple(_kept(launch.phases.readings))})
         for launch in evidence.launches
         if launch.phases is not None
     )
+
+
+def _kept(readings: Sequence[PhaseReading]) -> Iterator[PhaseReading]:
+    whole = [r for r in readings if r.requests is None]
+    for r in whole:
+        load = (r.source, r.workload, r.concurrency)
+        alike = [o for o in whole if (o.source, o.workload, o.concurrency) == load]
+        telling = r.phase in ALONE and slow_rank(alike) is not None
+        yield r if telling or not r.starts else r.model_copy(update={"starts": ()})
 
 
 def phase_rows(tables: Iterable[PhaseTable]) -> tuple[PhaseRow, ...]:
@@ -87,21 +94,23 @@ def disputed(tables: Iterable[PhaseTable]) -> tuple[tuple[str, str], ...]:
 
 
 def _of_table(table: PhaseTable) -> list[PhaseRow]:
-    keys = dict.fromkeys((r.workload, r.concurrency, r.source) for r in table.readings)
+    keys = dict.fromkeys((r.workload, r.concurrency, r.source) for r in table.readings if r.requests is None)
     rows = []
     for workload, concurrency, source in keys:
         mine = [
             r
             for r in table.readings
-            if (r.workload, r.concurrency, r.source) == (workload, concurrency, source)
+            if (r.workload, r.concurrency, r.source, r.requests) == (workload, concurrency, source, None)
         ]
-        first = next(iter(sorted(mine, key=_longest_verify)))
-        rows.append(_row(table.launch, mine, first, _cost(source, table.cost)))
+        first = slowest([r for r in mine if r.phase is Phase.VERIFY] or mine)
+        slow = slow_rank(mine)
+        ranks = [r for r in mine if r.phase is Phase.VERIFY and slow is not None and r.rank == slow.rank]
+        shown = [r for r in (first, *ranks) if r is not None]
+        rows += [
+            _row(table.launch, mine, r, _cost(source, table.cost), slow)
+            for r in ({id(r): r for r in shown}).values()
+        ]
     return rows
-
-
-def _longest_verify(reading: PhaseReading) -> tuple[bool, float]:
-    return reading.phase is not Phase.VERIFY, -reading.mean_ms
 
 
 def _cost(source: PhaseSource, probe: ProbeCost | None) -> str:
@@ -112,17 +121,23 @@ def _cost(source: PhaseSource, probe: ProbeCost | None) -> str:
     return _COSTS.get(source, "unknown" if source == "probe" else NONE)
 
 
-def _row(launch: str, readings: Sequence[PhaseReading], first: PhaseReading, cost: str) -> PhaseRow:
+def _row(
+    launch: str, readings: Sequence[PhaseReading], first: PhaseReading, cost: str, slow: SlowRank | None
+) -> PhaseRow:
     found = {phase: together(readings, phase, first) for phase in Phase}
     verify = found[Phase.VERIFY]
     cycle = next((r for p in _WHOLE if (r := found[p]) is not None), None)
     ranks = len({r.rank for r in readings if r.rank is not None})
     rank = NONE if first.rank is None else str(first.rank)
+    if slow is not None and slow.rank == first.rank:
+        rank = f"{rank}: slow by itself"
+    elif ranks > 1:
+        rank = f"{rank}: longest, {ranks} ranks"
     return PhaseRow(
         launch=launch,
         workload=first.workload or NONE,
         source=f"{first.source} ({first.clock})",
-        rank=f"{rank} of {ranks}" if ranks > 1 else rank,
+        rank=rank,
         draft=_ms(found[Phase.DRAFT]),
         verify=_ms(verify),
         verify_p50=NONE if verify is None or verify.p50_ms is None else f"{verify.p50_ms:.3f}",

@@ -9,11 +9,14 @@ from pydantic import Field
 
 from tokgate.errors import BaselineError
 from tokgate.records import Record, RunEvidence
+from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
 from tokgate.verdicts.baseline_file import Absence, find
-from tokgate.verdicts.cycle_side import side_of_baseline, side_of_run
+from tokgate.verdicts.cycle_side import NONE_STORED, side_of_baseline, side_of_run
 from tokgate.verdicts.identity import identity_of_launch
 from tokgate.verdicts.split import Split, split_change
+
+_THEN = "measure with -m eagle3, then store that run with `tokgate baseline update`"
 
 
 class SinceBaseline(Record):
@@ -54,7 +57,23 @@ def _of(rig: Rig, evidence: RunEvidence, launch_id: str, workload: str, folder: 
     found = now if isinstance(now, str) else split_change(arm, workload, side_of_baseline(stored), now)
     if isinstance(found, str):
         return SinceBaseline(arm=arm, workload=workload, why=found)
-    return SinceBaseline(arm=arm, workload=workload, change=found)
+    return SinceBaseline(arm=arm, workload=workload, change=_with_reason(rig, found))
+
+
+def _with_reason(rig: Rig, change: Split) -> Split:
+    """Say what to do for phases. What the rig's instruments leave out is missing for that, whatever was stored."""
+    why = change.why_no_phases
+    if why is None:
+        return change
+    if rig.instruments.skip is not None:
+        why = f"no launch carries instruments, since {rig.instruments.skip}"
+    elif all(w.name != change.workload for w in instrumented(rig).workloads):
+        why = (
+            f"[instruments] of the rig leave {change.workload} out: name it in instruments.workloads, {_THEN}"
+        )
+    else:
+        why = why.replace(NONE_STORED, f"none were stored with it: {_THEN}")
+    return change.model_copy(update={"why_no_phases": why})
 
 
 def changes(found: Sequence[SinceBaseline]) -> Iterator[Split]:

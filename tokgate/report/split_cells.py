@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from tokgate.stats.decompose import ACCEPTANCE, CYCLE, NAMES, REST, Decomposition, Share
@@ -10,20 +11,30 @@ from tokgate.verdicts.split import Split
 from . import figures
 
 COLUMNS = (
-    "arm", "workload", "tok/s", "change", ACCEPTANCE, CYCLE, *NAMES.values(), REST, "sum", "phases by",
+    "arm", "workload", "median tok/s", "change %", ACCEPTANCE, CYCLE, *NAMES.values(), REST, "together", "phases by",
 )  # fmt: skip
 _TEXTS = (0, 1, len(COLUMNS) - 1)
 _PARTS = (*NAMES.values(), REST)
 
+PAIRED = (
+    "two intervals: that of the change takes the starts of both sides as they come, with what their prompts differ in; "
+    "that of the shares and of what they make together compares the same prompts, so it is narrower"
+)
+MEDIANS = (
+    "the rates are medians, the change is the middle of all pairs of starts: where nothing has moved they may differ in "
+    "sign"
+)
+_APART = 2.0  # times as wide
+
 
 def cells(split: Split) -> tuple[str, ...]:
-    """Return the cells in the order of COLUMNS: shares in log per cent, with their intervals."""
+    """Return the cells in the order of COLUMNS: what each share alone makes of tok/s, in per cent, with intervals."""
     found = split.split
     shares = {s.name: s for s in found.shares} if found is not None else {}
     whole = found.whole if found is not None else None
     cycle = shares.get(CYCLE)
     if cycle is None and whole is not None:
-        told = figures.NONE if ACCEPTANCE not in shares else log(whole.log - shares[ACCEPTANCE].log)
+        told = figures.NONE if ACCEPTANCE not in shares else part(whole.log - shares[ACCEPTANCE].log)
     else:
         told = _share(cycle)
     return (
@@ -49,7 +60,7 @@ def numeric(column: int) -> bool:
 
 
 def sentence(split: Split) -> str:
-    """Return "tok/s -7.4 % (-7.6 … -7.2 %): acceptance -0.1, draft 0.0, verify -7.2, … (log shares, %)"."""
+    """Return "tok/s -7.4 % (-7.6 … -7.2): acceptance -0.1, draft 0.0, verify -6.9, … (% each alone)"."""
     return (
         f"tok/s {change(split)}: {shares(split.split)}"
         if split.split is not None
@@ -58,11 +69,11 @@ def sentence(split: Split) -> str:
 
 
 def shares(found: Decomposition) -> str:
-    """Return the shares of a change in their order, in log per cent."""
+    """Return the shares of a change in their order: what each alone makes of tok/s, in per cent."""
     if found.whole is None:
         return f"it cannot be split: {found.why}"
-    told = ", ".join(f"{s.name} {log(s.log)}" for s in found.shares)
-    return f"{told} (log shares, %)"
+    told = ", ".join(f"{s.name} {part(s.log)}" for s in found.shares)
+    return f"{told} (% each alone)"
 
 
 def notes(split: Split) -> Iterator[str]:
@@ -75,6 +86,10 @@ def notes(split: Split) -> Iterator[str]:
         yield f"no interval of a phase: {split.source} tells one mean a launch"
     elif split.spread != split.source:
         yield f"{split.source} tells one mean a launch: its intervals are as the starts of the {split.spread} spread"
+    if _widths_differ(split):
+        yield PAIRED
+    if (split.tok_s[1] - split.tok_s[0]) * split.change < 0:
+        yield MEDIANS
     for other in split.others:
         yield f"by {other.source} ({other.clock} clock): {shares(other.split)}"
     yield from split.warnings
@@ -97,26 +112,38 @@ def change(split: Split) -> str:
     return f"{figures.percent(split.change)} ({low * 100:+.1f} … {high * 100:+.1f})"
 
 
-def log(value: float) -> str:
-    """Format a log share in per cent; what rounds to nothing has no sign."""
+def part(value: float) -> str:
+    """Format what a log share alone makes of tok/s, in per cent: its factor less one."""
+    return signed(math.expm1(value))
+
+
+def signed(value: float) -> str:
+    """Format a relative change in per cent; what rounds to nothing has no sign."""
     told = f"{value * 100:+.1f}"
     return "0.0" if told in ("+0.0", "-0.0") else told
 
 
 def _rates(split: Split) -> str:
     before, after = (figures.number(v, "decode_tok_s") for v in split.tok_s)
-    return f"{before} → {after}"
+    shown = split.interval is not None and not split.interval[0] <= 0 <= split.interval[1]
+    # An arrow says that something has moved.
+    return f"{before} → {after}" if shown else f"{before}, {after}"
 
 
 def _share(share: Share | None) -> str:
-    return figures.NONE if share is None else with_interval(share)
-
-
-def with_interval(share: Share) -> str:
-    """Return "-7.2 (-7.5 … -6.9)", log per cent; without an interval the share alone."""
+    if share is None:
+        return figures.NONE
     if share.interval is None:
-        return log(share.log)
-    return f"{log(share.log)} ({log(share.interval[0])} … {log(share.interval[1])})"
+        return part(share.log)
+    return f"{part(share.log)} ({part(share.interval[0])} … {part(share.interval[1])})"
+
+
+def _widths_differ(split: Split) -> bool:
+    whole = split.split.whole if split.split is not None else None
+    if whole is None or whole.interval is None or split.interval is None:
+        return False
+    widths = [high - low for low, high in (split.interval, whole.interval)]
+    return max(widths) > _APART * min(widths)
 
 
 def _source(split: Split) -> str:

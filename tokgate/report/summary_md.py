@@ -10,11 +10,11 @@ from tokgate.records import Outcome
 
 from . import arithmetic, figures, gain, phases, simulated, split_cells, sweep
 from .arms import ArmRow
-from .nccl_matrix import STAGES, StageCell, five_states
+from .nccl_matrix import STAGES, StageCell, five_states, tells
 from .since_baseline import changes
 from .telemetry import line_of
 from .verdict_json import VerdictFile
-from .verdict_rows import VerdictRow, verdict_rows
+from .verdict_rows import RowGroup, VerdictRow, row_groups
 from .visible import one_line
 
 # GitHub cuts a comment at 65 536 characters; a step summary may share its 1 MiB with other steps.
@@ -47,10 +47,10 @@ def render(file: VerdictFile, folder: str) -> str:
     for section in (
         _arm_table(file),
         _arithmetic(file),
+        _phases(file),
         _gains(file),
         _since_baseline(file),
         _sweep(file),
-        _phases(file),
         _verdict_table(file),
         _reasons(file),
         _nccl(file),
@@ -68,8 +68,8 @@ def text(foreign: str, limit: int = _CELL) -> str:
 
 
 def _verdict_table(file: VerdictFile) -> list[str]:
-    rows = verdict_rows(file)
-    if not rows:
+    groups = row_groups(file)
+    if not groups:
         return []
     return [
         "",
@@ -77,8 +77,17 @@ def _verdict_table(file: VerdictFile) -> list[str]:
         "",
         "| outcome | check | launch | workload | metric | value | reference | change | interval | n |",
         "|---|---|---|---|---|--:|--:|--:|--:|--:|",
-        *(_row(_verdict_cells(row)) for row in rows),
+        *(_row(_folded(g) if g.group.several else _verdict_cells(g.rows[0])) for g in groups),
     ]
+
+
+def _folded(group: RowGroup) -> Iterable[str]:
+    """Many kept promises of one check: how many of how many, and the largest change; each stands in report.html."""
+    yield group.group.word
+    yield f"{text(group.group.check)} {group.group.share()}"
+    yield from (figures.NONE,) * 5
+    yield text(group.group.span()) or figures.NONE
+    yield from (figures.NONE,) * 2
 
 
 def _verdict_cells(row: VerdictRow) -> Iterable[str]:
@@ -218,7 +227,7 @@ def _reasons(file: VerdictFile) -> list[str]:
 
 
 def _nccl(file: VerdictFile) -> list[str]:
-    if file.nccl is None:
+    if file.nccl is None or not tells(file.nccl):
         return []
     told = five_states(file.nccl)
     reason = f"no proof start: {text(file.nccl.skipped)}" if file.nccl.skipped else ""

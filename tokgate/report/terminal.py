@@ -20,8 +20,9 @@ WIDTH = 80
 _LABEL = 12  # of "inconclusive"
 _REASON_LINES = 4
 _DO_LINES = 6  # a command that is cut short helps nobody
-_SHORTEST_CHECK = 12
+_SHORTEST_CHECK = 14  # of "verify_latency"
 _SHORTEST_PLACE = 14  # tells one launch and workload of a session from the others
+_SHORTEST_LAUNCH = 6
 _QUIET_MAX = 30  # kept promises are listed up to this many
 
 _COLOURS = {
@@ -36,11 +37,16 @@ _COLOURS = {
     "interrupted": "1;31",
 }
 _KEPT = (Outcome.PASS, Outcome.IMPROVED)
-_NAMED_AFTER = {
-    "acceptance_length": "accept_length",
-    "cycle_time": "cycle_ms",
-    "decode_throughput": "decode_tok_s",
-    "time_to_first_token": "ttft_ms",
+_SHORTEST = {"unit": None, "n": 0, "reference": None}
+# Check and metric -> what a row says of the metric beside the check's name.
+_BESIDE = {
+    ("acceptance_length", "accept_length"): "",
+    ("cycle_time", "cycle_ms"): "",
+    ("decode_throughput", "decode_tok_s"): "",
+    ("time_to_first_token", "ttft_ms"): "",
+    ("verify_latency", "verify_ms"): "p50",
+    ("verify_latency", "verify_p95_ms"): "p95",
+    ("verify_share", "verify_share"): "",
 }
 
 
@@ -154,22 +160,28 @@ def _beside(verdict: Verdict, room: int) -> str:
     """
     check, place, numbers = one_line(verdict.check, 60), _place(verdict), _figures(verdict)
     metric = _metric(verdict)
-    bare = _figures(verdict.model_copy(update={"unit": None, "n": 0})) if metric else numbers
-    for kept in (numbers, tuple(text for text in numbers if not text.startswith("n=")), bare):
+    without_n = _figures(verdict.model_copy(update={"n": 0}))
+    # The unit is missed unless the whole name of the metric stands there.
+    named = metric and metric == verdict.metric
+    bare = _figures(verdict.model_copy(update={"unit": None, "n": 0})) if named else without_n
+    for kept in (numbers, without_n, bare):
         told = fit("  ".join(kept), room // 2)
         if columns(f"{check} {metric} {place}  {told}") <= room:
             break
+    else:
+        if columns(told) + columns(metric) + _SHORTEST_CHECK + _SHORTEST_PLACE + 4 > room:
+            told = fit("  ".join(_figures(verdict.model_copy(update=_SHORTEST))), room // 2)
     left = room - columns(told) - 4
-    place = fit(place, max(left - columns(metric) - _SHORTEST_CHECK, _SHORTEST_PLACE))
+    place = _cut_place(verdict, max(left - columns(metric) - _SHORTEST_CHECK, _SHORTEST_PLACE))
     check = fit(check, max(left - columns(metric) - columns(place), _SHORTEST_CHECK))
     metric = fit(metric, left - columns(place) - columns(check))
     return f"{' '.join(part for part in (check, metric, place) if part)}  {told}"
 
 
 def _metric(verdict: Verdict) -> str:
-    """Return the metric's name, unless the check is named after it."""
+    """Return the metric's name, or what is left of it where the check is named after it."""
     metric = one_line(verdict.metric or "", 40)
-    return "" if _NAMED_AFTER.get(verdict.check) == metric else metric
+    return _BESIDE.get((verdict.check, metric), metric)
 
 
 def _place(verdict: Verdict) -> str:
@@ -177,14 +189,32 @@ def _place(verdict: Verdict) -> str:
     return "/".join(one_line(p, 60) for p in (verdict.launch or verdict.arm, verdict.workload) if p)
 
 
+def _cut_place(verdict: Verdict, room: int) -> str:
+    """Cut the launch's name before the workload's: the number that it begins with tells it from others."""
+    place, workload = _place(verdict), one_line(verdict.workload or "", 60)
+    left = room - columns(workload) - 1
+    if columns(place) <= room or not workload or left < _SHORTEST_LAUNCH:
+        return fit(place, room)
+    return f"{fit(one_line(verdict.launch or verdict.arm or '', 60), left)}/{workload}"
+
+
 def _figures(verdict: Verdict) -> tuple[str, ...]:
     unit = one_line(verdict.unit or "", 12)
     told = (
         None if verdict.value is None else figures.quantity(verdict.value, unit, verdict.metric),
+        _limit(verdict),
         None if verdict.change is None else figures.percent(verdict.change),
         f"n={verdict.n}" if verdict.n else None,
     )
     return tuple(text for text in told if text is not None)
+
+
+def _limit(verdict: Verdict) -> str | None:
+    """Return "limit 20.0" of a verdict on a limit: two of one metric are told apart by it."""
+    reference = verdict.reference
+    if reference is None or reference.kind != "budget" or reference.value is None:
+        return None
+    return f"limit {figures.in_unit(reference.value, verdict.unit, verdict.metric)}"
 
 
 def _reference(verdict: Verdict) -> str:
@@ -193,7 +223,8 @@ def _reference(verdict: Verdict) -> str:
         return "nothing"
     value = figures.quantity(reference.value, one_line(verdict.unit or "", 12), verdict.metric)
     n = "" if reference.n is None else f", n={reference.n}"
-    return f"{value} ({reference.kind}: {one_line(reference.label)}{n})"
+    named = f"{reference.kind}: {one_line(reference.label)}{n}"
+    return named if reference.value is None else f"{value} ({named})"
 
 
 def _shout(word: str) -> str:

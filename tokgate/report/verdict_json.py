@@ -35,10 +35,10 @@ from tokgate.verdicts.identity import bounded_version
 from tokgate.verdicts.sweep_best import SweepTable
 
 from .arithmetic import Arithmetic, arithmetic_rows
-from .arms import ArmRow, arm_rows
+from .arms import ArmRow, arm_rows, starts_of
+from .cause import causes_of, with_causes
 from .conclusion import SessionEnd, SessionOutcome, conclude
 from .gain import Gain, gains
-from .leading import worst_first
 from .nccl_matrix import truth_of_run
 from .phases import tables_of
 from .series import Series, series_of
@@ -146,9 +146,12 @@ def build(
     `folder` is the run's own, where copies of the baselines lie that it was compared with.
     """
     end = end or SessionEnd()
-    conclusion = conclude(verdicts, end)
     series = series_of(evidence)
     arithmetic = arithmetic_rows(rig, evidence)
+    since = since_baseline(rig, evidence, folder) if folder is not None else ()
+    causes = causes_of(since, arithmetic)
+    verdicts = with_causes(verdicts, causes, since)
+    conclusion = conclude(verdicts, end, causes)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
     return VerdictFile(
         simulated=evidence.info.simulated or rig.simulated,
@@ -158,16 +161,17 @@ def build(
         do=conclusion.do,
         run=evidence.info,
         rig_description=rig.description,
-        verdicts=worst_first(verdicts),
+        verdicts=verdicts,
         arms=arm_rows(
             # A launch of a sweep runs no arm as written: its numbers stand in the sweep's table.
             [s for s in series if s.role not in OF_A_SWEEP],
             {w.name: w.concurrency for w in rig.workloads},
             arithmetic,
+            starts_of(evidence),
         ),
         arithmetic=arithmetic,
         gains=gains(rig, evidence),
-        since_baseline=since_baseline(rig, evidence, folder) if folder is not None else (),
+        since_baseline=since,
         series=series,
         launches=tuple(_launch(launch) for launch in evidence.launches),
         environment=tuple(
@@ -188,7 +192,7 @@ def build(
                 reference=v.reference.label if v.reference else None,
                 difference=difference,
             )
-            for v in worst_first(verdicts)
+            for v in verdicts
             for difference in v.differs
         ),
         unclassified=end.unclassified,

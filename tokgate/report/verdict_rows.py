@@ -104,7 +104,7 @@ def _row(verdict: Verdict, series: tuple[Series, ...], *, told: bool) -> Verdict
         workload=verdict.workload or NONE,
         metric=verdict.metric or NONE,
         value=NONE if value is None else figures.quantity(value, verdict.unit, verdict.metric),
-        reference=NONE if reference is None else figures.number(reference.value, verdict.metric),
+        reference=NONE if reference is None else figures.optional(reference.value, verdict.metric),
         reference_label="" if reference is None else f"{reference.kind}: {reference.label}",
         change=NONE if verdict.change is None else figures.percent(verdict.change),
         interval=NONE if verdict.interval is None else figures.interval(verdict),
