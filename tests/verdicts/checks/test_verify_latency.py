@@ -40,6 +40,21 @@ def test_the_whole_interval_decides(limit: float, outcome: Outcome) -> None:
     assert judged(carrying(table(phase())), p50(limit))["verify_ms"].outcome is outcome
 
 
+@pytest.mark.parametrize(("share", "said"), [(0.0, True), (1.0, False), (None, False)])
+def test_a_verify_outside_a_graph_is_the_first_thing_to_say_of_one_that_is_too_long(
+    share: float | None, said: bool
+) -> None:
+    verdict = judged(carrying(table(phase(graph_share=share))), p50(5.2))["verify_ms"]
+    assert verdict.outcome is Outcome.REGRESSED
+    assert ("100% of its calls ran outside a CUDA graph" in verdict.headline) is said
+    assert ((verdict.do or "").startswith("bring verify into a CUDA graph first")) is said
+
+
+def test_a_verify_that_keeps_its_limit_outside_a_graph_is_no_cause_of_anything() -> None:
+    verdict = judged(carrying(table(phase(graph_share=0.0))), p50(5.4))["verify_ms"]
+    assert "CUDA graph" not in verdict.headline
+
+
 def test_without_a_budget_the_value_is_told_and_no_limit_named() -> None:
     verdict = judged(carrying(table(phase())))["verify_ms"]
     assert verdict.outcome is Outcome.PASS

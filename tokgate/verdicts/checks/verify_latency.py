@@ -28,6 +28,7 @@ from tokgate.verdicts.series import Series
 
 CHECK = "verify_latency"
 P50, P95 = "verify_ms", "verify_p95_ms"
+IN_GRAPHS = 0.5  # of the calls; fewer, and the host's launches are what takes long
 
 
 def verify_latency(
@@ -67,7 +68,21 @@ def verify_latency(
         lines = evidence if of is reading else (_tail_words(tail, ranks), *evidence)
         derive = Derivation(rig, told, controls, CHECK, _part(of, others))
         found += judge_metric(rig, told, m, check=CHECK, evidence=lines, warnings=warnings, derive=derive)
-    return tuple(_led(v, slow) for v in found)
+    return tuple(_led(_outside(v, reading), slow) for v in found)
+
+
+def _outside(verdict: Verdict, reading: PhaseReading) -> Verdict:
+    """Of a verify that is too long and ran outside a CUDA graph, that is what to say first."""
+    share = reading.graph_share
+    if share is None or share > IN_GRAPHS or verdict.outcome is not Outcome.REGRESSED:
+        return verdict
+    return verdict.model_copy(
+        update={
+            "headline": f"{verdict.headline}; {1 - share:.0%} of its calls ran outside a CUDA graph",
+            "do": "bring verify into a CUDA graph first: see graph_share, --disable-cuda-graph and the captured sizes "
+            f"in server.log. Then: {verdict.do}",
+        }
+    )
 
 
 def _led(verdict: Verdict, slow: SlowRank | None) -> Verdict:
