@@ -22,7 +22,10 @@ _NO_GRAPH = (
     Says(
         "verify_latency",
         REGRESSED,
-        (r"verify p50 (29|3\d)\.\d+ ms.*above the ceiling 19\.6.*100% of its calls ran outside a CUDA graph", r"graph: 0\.0%"),
+        (
+            r"verify p50 (29|3\d)\.\d+ ms.*above the ceiling 19\.6.*100% of its calls ran outside a CUDA graph",
+            r"graph: 0\.0%",
+        ),
         metric="verify_ms",
     ),
     Says(
