@@ -3,7 +3,8 @@
 STATE/venv is a real virtual environment without pip, made in milliseconds when the box comes up:
 
     bin/python3                       the interpreter that made it
-    lib/python3.N/site-packages/      a copy of simbox/trees/clean or patched: sglang and its dist-info
+    lib/python3.N/site-packages/      a copy of simbox/trees/clean, sglang and its dist-info, with the files of
+                                      another tree over it where one is asked for
                                       and links to simbox and to the two packages it needs
     checkout, needs                   links by which bin/python3 of this folder sees whether all of it still holds
 
@@ -22,6 +23,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 TREES = Path(__file__).parent / "trees"
+CLEAN = "clean"  # the whole tree; any other has only the files that differ
 NEEDS = ("h11", "setproctitle")
 _LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
@@ -55,8 +57,7 @@ def make(state: Path, tree: str) -> None:
         f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {version}\n",
         encoding="utf-8",
     )
-    for source in sorted((TREES / tree).iterdir()):
-        shutil.copytree(source, library / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    lay(tree, library)
     for name, package in packages.items():
         (library / name).symlink_to(package)
     (library / "simbox").symlink_to(CHECKOUT / "simbox")
@@ -69,6 +70,13 @@ def make(state: Path, tree: str) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def lay(tree: str, folder: Path) -> None:
+    """Copy the SGLang tree of this name into a folder that exists: the clean one, with its own files over it."""
+    for name in dict.fromkeys((CLEAN, tree)):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(TREES / name, folder, ignore=ignored, dirs_exist_ok=True)
+
+
 def is_sound(state: Path) -> bool:
     """Say whether the environment is there, leads to this checkout and an interpreter, and holds its SGLang tree."""
     venv = state / "venv"
@@ -76,7 +84,7 @@ def is_sound(state: Path) -> bool:
         python_of(state).exists()
         and (venv / "needs").exists()
         and (venv / "checkout").resolve() == CHECKOUT
-        and _record(site_packages(state)) in {_record(tree) for tree in TREES.iterdir()}
+        and _record(site_packages(state)) == _record(TREES / CLEAN)
     )
 
 

@@ -67,7 +67,7 @@ class Tree:
             ends.append(end)
         self.feed = Feed(ends)
         one = plans[0]
-        self._start("detokenizer", run_detokenizer, (one.knobs.tree, one.version))
+        self._start("detokenizer", run_detokenizer, (one.version,))
         ready: list[RankReady] = []
         for child in self.children[: len(plans)]:
             wait([child.pipe, child.process.sentinel])

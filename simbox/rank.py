@@ -70,11 +70,11 @@ def _title(words: str) -> None:
     setproctitle.setproctitle(words)
 
 
-def run_detokenizer(tree: str, version: str, pipe: Connection) -> None:
+def run_detokenizer(version: str, pipe: Connection) -> None:
     """Be `sglang::detokenizer`: there to be seen, ended by main."""
     die_with_parent()
     _title("sglang::detokenizer")
-    sglang_tree.load_plugins(tree, version)
+    sglang_tree.load_plugins(version)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(EOFError, OSError):
         pipe.recv()
@@ -102,7 +102,7 @@ def run_scheduler_process(  # noqa: PLR0917 - as multiprocessing hands them over
     `load`: shared array of busy, hanging, seconds of load. `feed`: where main tells of each step.
     """
     environment = exec_environment()
-    sglang_tree.load_plugins(plan.knobs.tree, plan.version)
+    sglang_tree.load_plugins(plan.version)
     leaking = plan.rank == plan.knobs.leak_rank
     if leaking:
         os.setsid()

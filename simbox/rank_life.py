@@ -57,7 +57,7 @@ def live(plan: RankPlan, pipe: Connection, load: Any, feed: Connection, *, leaki
 
 def _serve(plan: RankPlan, pipe: Connection, feed: Connection, *, leaking: bool) -> None:
     device = Device()
-    forward, batch_of = sglang_tree.workers(plan.knobs.tree, device, speculative=plan.speculative)
+    forward, batch_of = sglang_tree.workers(device, speculative=plan.speculative)
     truth = RankTruth(plan.run / f"rank-{plan.rank}.jsonl", rank=plan.rank, pid=os.getpid())
     steps = RankSteps(device=device, truth=truth, forward=forward, batch_of=batch_of, rank=plan.rank)
     poller = select.poll()

@@ -48,7 +48,7 @@ def run(argv: Sequence[str]) -> None:
     except ArgumentsRefusedError as error:
         log.bare(f"Traceback (most recent call last):\n  (simulated)\nRuntimeError: {error}")
         sys.exit(1)
-    load_plugins(box.scenario.knobs.tree, command.version)
+    load_plugins(command.version)
     # Which scenario is played stands in the truth file alone: whoever judges this server reads its log.
     log.line(f"{MARK}: no GPU and no model are behind this server; state {box.state}")
     if resolved.speculative and "max_running_requests" not in command.given:

@@ -1,4 +1,4 @@
-"""The box's own sglang, as its processes import it: the one installed, or that of simbox/trees where there is none.
+"""The box's own sglang, as its processes import it: the one installed, or simbox/trees/clean where there is none.
 
 A real SGLang that happens to be installed beside the box is never imported.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from simbox.environment import TREES
+from simbox.environment import CLEAN, TREES
 from simbox.rank_steps import Device
 from simbox.step_feed import Announced
 
@@ -20,18 +20,16 @@ _MARK = "A stand-in for SGLang's tree on a simulated box"
 _NO_PLUGINS = ("0.5.9",)  # the framework came with 0.5.11
 
 
-def load_plugins(tree: str, version: str) -> None:
+def load_plugins(version: str) -> None:
     """Load plugins as every process of SGLang does; versions that had no framework load none."""
     if version not in _NO_PLUGINS:
-        _importable(tree)
+        _importable()
         importlib.import_module("sglang.srt.plugins").load_plugins()
 
 
-def workers(
-    tree: str, device: Device, *, speculative: bool
-) -> tuple[Callable[[Any], Any], Callable[[Announced], Any]]:
+def workers(device: Device, *, speculative: bool) -> tuple[Callable[[Any], Any], Callable[[Announced], Any]]:
     """Return the worker's forward_batch_generation and what makes its batches."""
-    _importable(tree)
+    _importable()
     batches = importlib.import_module("sglang.srt.managers.schedule_batch")
     worker = importlib.import_module("sglang.srt.managers.tp_worker").TpModelWorker(device)
     if speculative:
@@ -45,7 +43,7 @@ def workers(
     return worker.forward_batch_generation, batch_of
 
 
-def _importable(tree: str) -> None:
+def _importable() -> None:
     if "sglang" in sys.modules:
         return
     try:
@@ -57,5 +55,5 @@ def _importable(tree: str) -> None:
     if not ours:
         sys.modules.pop("sglang", None)
         sys.modules.pop("sglang.srt", None)
-        sys.path.insert(0, str(TREES / tree))
+        sys.path.insert(0, str(TREES / CLEAN))
         importlib.invalidate_caches()

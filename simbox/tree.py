@@ -1,8 +1,8 @@
 """Local patches in the SGLang tree that the server would import.
 
 The model counts what is really there: a line `# simbox-patch: 0.904` in one of the files below costs that many
-milliseconds in every forward pass. trees/clean and trees/patched are two such trees, small enough to read: the box
-installs one of them (knob `tree`). The patched one no longer matches its own RECORD, which is how it is found out.
+milliseconds in every forward pass. trees/clean is such a tree, small enough to read, and trees/patched what differs in
+another: the box installs one of them (knob `tree`). The patched one no longer matches its own RECORD, which is how it is found out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from simbox.environment import TREES
+from simbox.environment import CLEAN, TREES
 
 _FILES = ("srt/managers/scheduler.py", "srt/speculative/eagle_worker_v2.py")
 _PATCH = re.compile(r"^\s*# simbox-patch: (\d+(?:\.\d+)?)", re.MULTILINE)
@@ -24,10 +24,10 @@ def patch_ms(installed: str) -> float:
     except (ImportError, ValueError):
         found = None
     here = found.origin if found is not None else None
-    folder = Path(here).parent if here else TREES / installed / "sglang"
+    folders = [Path(here).parent] if here else [TREES / name / "sglang" for name in (installed, CLEAN)]
     total = 0.0
     for name in _FILES:
-        file = folder / name
-        if file.is_file():
+        file = next((path for folder in folders if (path := folder / name).is_file()), None)
+        if file is not None:
             total += sum(map(float, _PATCH.findall(file.read_text(encoding="utf-8", errors="replace"))))
     return total

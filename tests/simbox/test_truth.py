@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from simbox.environment import lay
+
 from .serving import EAGLE3, TUNED, serving
 
 
@@ -58,10 +60,12 @@ def test_a_served_generation_has_the_models_speed(
 
 
 def test_a_tree_with_a_patch_is_slower(tmp_path: Path) -> None:
-    trees = Path(__file__).parents[2] / "simbox" / "trees"
     spent = {}
     for name in ("clean", "patched"):
-        path = f"{Path(__file__).parents[2]}:{trees / name}"
+        tree = tmp_path / f"tree-{name}"
+        tree.mkdir()
+        lay(name, tree)
+        path = f"{Path(__file__).parents[2]}:{tree}"
         with serving(tmp_path / name, "--tp-size", "2", PYTHONPATH=path, **TUNED) as server:
             spent[name] = server.truth("start")[0]["knobs"]["patch_ms"]
     assert spent == {"clean": 0.0, "patched": 0.904}

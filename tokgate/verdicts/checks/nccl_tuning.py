@@ -11,6 +11,7 @@ from tokgate.stats.compare import p_words
 from tokgate.verdicts.change import judge_change
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text, throughput_metric
+from tokgate.verdicts.note import note
 from tokgate.verdicts.shortfall import Shortfall
 
 CHECK = "nccl_tuning"
@@ -28,23 +29,18 @@ def nccl_side(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict,
     if isinstance(numbers, Verdict):
         return (numbers,)
     metric = throughput_metric(rig.workload(workload).concurrency)
-    values = numbers.series[metric.name].values
-    value = statistics.median(values)
+    series = numbers.series[metric.name]
     side = "without" if goes_without else "with"
     return (
-        Verdict(
-            check=CHECK,
-            outcome=Outcome.PASS,
-            headline=f"{metric.words} {metric.text(value)} {side} the NCCL block, no limit set",
-            arm=launch.launch.arm,
-            launch=launch.launch.id,
+        note(
+            CHECK,
+            f"{metric.words} {metric.text(statistics.median(series.values))} {side} the NCCL block",
+            launch=launch,
             workload=workload,
-            metric=metric.name,
-            value=value,
-            unit=metric.unit,
-            n=len(values),
-            warnings=(*_by_sglang(launch), *numbers.series[metric.name].warnings),
+            metric=metric,
+            series=series,
             raw=numbers.raw,
+            warnings=_by_sglang(launch),
         ),
     )
 

@@ -11,6 +11,7 @@ from tokgate.rig.sweep import left_out, setting_of
 from tokgate.verdicts.change import Change, judge_change
 from tokgate.verdicts.establish import Established, invalid
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of, floor_text, throughput_metric
+from tokgate.verdicts.note import note
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.sweep_best import SweepBest, best_of, confidence_of, percent_with
 from tokgate.verdicts.sweep_settings import (
@@ -52,20 +53,10 @@ def sweep_setting(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verd
         if name in numbers.series:
             other = METRICS[name]
             told.append(f"{other.words} {other.text(statistics.median(numbers.series[name].values))}")
+    told_as = ", ".join(told)
     return (
-        Verdict(
-            check=SETTING,
-            outcome=Outcome.PASS,
-            headline=f"{', '.join(told)}, no limit set",
-            arm=launch.launch.arm,
-            launch=launch.launch.id,
-            workload=workload,
-            metric=metric.name,
-            value=value,
-            unit=metric.unit,
-            n=len(series.values),
-            warnings=series.warnings,
-            raw=numbers.raw,
+        note(
+            SETTING, told_as, launch=launch, workload=workload, metric=metric, series=series, raw=numbers.raw
         ),
     )
 

@@ -6,6 +6,7 @@ repeated in the functions because torch leaves out arguments that equal those of
 """
 
 import torch
+from torch.library import Library
 
 
 def _attend(q, k, v, scale, mask):
@@ -76,19 +77,19 @@ def _extend(
         o[first : first + new] = _attend(q[first : first + new], k_cache[slots], v_cache[slots], scale, mask)
 
 
-_library = torch.library.Library("sgl_kernel", "FRAGMENT")
-_library.define(
+_fragment = Library("sgl_kernel", "FRAGMENT")
+_fragment.define(
     "decode_attention_cpu(Tensor q, Tensor(a!) k_cache, Tensor(b!) v_cache, float k_scale, float v_scale, "
     "Tensor(c!) o, Tensor? key, Tensor? value, Tensor loc, Tensor logits, Tensor req_to_token, "
     "Tensor req_pool_indices, Tensor seq_lens, float scale, float logit_cap, bool is_cross=False, "
     "int sliding_window=0, Tensor? encoder_lens=None, Tensor? sinks=None) -> ()"
 )
-_library.define(
+_fragment.define(
     "extend_attention_cpu(Tensor q, Tensor? k, Tensor? v, Tensor(a!) o, Tensor k_cache, Tensor v_cache, "
     "float k_scale, float v_scale, Tensor req_to_token, Tensor req_pool_indices, Tensor seq_lens, "
     "Tensor extend_lens, Tensor extend_start, int max_len, float scale, float logit_cap, bool is_cross=False, "
     "int sliding_window=0, Tensor? encoder_lens=None, Tensor? sinks=None, Tensor? tree_mask=None, "
     "bool causal=True) -> ()"
 )
-_library.impl("decode_attention_cpu", _decode, "CPU")
-_library.impl("extend_attention_cpu", _extend, "CPU")
+_fragment.impl("decode_attention_cpu", _decode, "CPU")
+_fragment.impl("extend_attention_cpu", _extend, "CPU")
