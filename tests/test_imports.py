@@ -36,9 +36,10 @@ PACKAGES = {
     "tokgate.errors": {"pydantic"},
     "tokgate.records": {"pydantic"},
     "tokgate.parsers": {"prometheus_client", "pydantic"},
-    "tokgate.stats": {"pydantic", "numpy", "scipy"},
+    "tokgate.stats": {"pydantic", "numpy", "ruptures", "scipy"},
     "tokgate.rig": {"pydantic", "pydantic_core"},
     "probe": {"torch", "sglang", "tokgate_probe"},
+    "plant": {"torch"},
 }
 # Package -> the only rooms that may import it.
 ONLY_IN = {
@@ -49,16 +50,17 @@ ONLY_IN = {
     "pytest_html": {"fixtures"},
     "testinfra": {"tokgate.hosts"},
     "click": {"tokgate.cli"},
+    "ruptures": {"tokgate.stats"},
 }
 # The one module by which a program of its own is pytest's guest.
 GUESTS = {"simbox/pytest_plugin.py": {"pytest"}}
 # Of SGLang the probe knows what it hooks by name, not by import; both only where it is at work: a process that is no
 # scheduler, and a Python without torch, load none of it.
-IN_FUNCTIONS_ONLY = {"probe": {"torch", "sglang"}}
+IN_FUNCTIONS_ONLY = {"probe": {"torch", "sglang"}, "plant": {"torch"}}
 ONLY_THESE_MODULES = {"probe": {"sglang": "sglang.srt.plugins"}}
 # Programs that are sent to a host and run there by any Python.
 STANDARD_LIBRARY_ONLY = {"tokgate/server/supervisor.py"}
-OUTSIDE = ("fixtures", "perf_tests", "probe", "simbox")
+OUTSIDE = ("fixtures", "perf_tests", "plant", "probe", "simbox")
 OURS = {"tokgate", *OUTSIDE, "tests", "benchmarks"}
 
 
@@ -138,7 +140,7 @@ def _forbidden(name: str, target: str) -> str | None:
 def _wrong_direction(here: str, there: str) -> str | None:
     if here == there:
         return None
-    if here in ("probe", "simbox"):
+    if here in ("plant", "probe", "simbox"):
         return f"{here} is a program of its own"
     if here == "perf_tests":
         return (
@@ -207,6 +209,8 @@ PLANTED = [
     ("probe/x.py", "import tokgate"),
     ("probe/x.py", "import numpy"),
     ("probe/x.py", "import torch"),
+    ("plant/x.py", "import tokgate"),
+    ("plant/x.py", "import torch"),
     ("probe/x.py", "from sglang.srt.plugins.hook_registry import HookRegistry"),
     ("probe/x.py", "def f():\n    from sglang.srt.managers import scheduler"),
     ("simbox/deep/x.py", "from tokgate.records import Launch"),

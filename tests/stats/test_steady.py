@@ -64,3 +64,25 @@ def test_false_alarms_stay_at_their_rate() -> None:
 def test_too_little_is_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match=r"steadiness|median"):
         steadiness_of(values)
+
+
+@pytest.mark.parametrize(("noise", "most"), [(0.0007, 0.0), (0.003, 0.0), (0.01, 0.008), (0.05, 0.03)])
+def test_windows_are_not_made_worthless_by_noise(noise: float, most: float) -> None:
+    """0.07 % within a server on a GPU, 1 % on a quiet CPU; a floor of 2 %; a trend or a first value, either."""
+    random.seed(5)
+    for n in (5, 6, 8):
+        found = [steadiness_of([random.gauss(1, noise) for _ in range(n)]) for _ in range(120)]
+        alarms = sum(f.trending(0.02) or f.still_warming(0.02) for f in found)
+
+        assert alarms <= 120 * most + 3 * (120 * most) ** 0.5
+
+
+def test_a_first_value_is_called_only_where_chance_would_not_do_it() -> None:
+    tight, wide = (95.0, 100.0, 100.2, 99.9, 100.1), (95.0, 100.0, 103.0, 97.0, 101.0)
+
+    assert steadiness_of(tight).still_warming(0.02)
+    assert steadiness_of(wide).may_be_warming(0.02)
+    assert not steadiness_of(wide).still_warming(0.02)
+    assert not steadiness_of((95.0, 100.0, 100.1)).still_warming(
+        0.02
+    )  # two others have no spread worth the name
