@@ -35,6 +35,8 @@ CHANGED = [
     (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nbreak_even_margin = 5'), "budgets[0].break_even_margin: found 5.0; wanted from 0 to below 1: 0.05 asks speculation to win by 5 %"),
     (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nbreak_even_margin = -0.05'), "budgets[0].break_even_margin: found -0.05; wanted from 0"),
     (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\narm = "baseline"\nbreak_even_margin = 0.05'), 'budgets[0].arm: found "baseline" for cycle_ms; wanted an eagle3 arm'),
+    # sampling
+    (("[lossless]", "[sampling]\nmost_restarts = 0\n[lossless]"), "sampling.most_restarts: found 0 with gpu_time_s = 600.0; wanted at least 1, or gpu_time_s = 0"),
     # settings
     (('OMP_NUM_THREADS = "1"', 'NCCL_PROTO = "Simple"'), 'server.environment.NCCL_PROTO: found "Simple", and "LL" in server.nccl; wanted it in one of the two only'),
     (('OMP_NUM_THREADS = "1"', 'TOKGATE_MARK = "x"'), "server.environment.TOKGATE_MARK: found"),

@@ -14,6 +14,7 @@ from .host import (
 from .record import Record, Unread
 from .run import ClientLoad, LaunchEvidence, RunEvidence, RunInfo
 from .sample import Sample, Summary
+from .sampling import SamplingStep
 from .server import (
     Addition,
     CommandLine,
@@ -57,6 +58,7 @@ __all__ = [
     "RunEvidence",
     "RunInfo",
     "Sample",
+    "SamplingStep",
     "ServerCounters",
     "ServerRun",
     "SpecCounters",

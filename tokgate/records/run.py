@@ -8,6 +8,7 @@ from .nccl import NcclProof
 from .phases import PhaseTable
 from .record import Record, Whole
 from .sample import Sample
+from .sampling import SamplingStep
 from .server import EnvironmentTruth, GraphSteps, Launch, Liveness, ServerRun, StartFailure, StopRecord
 from .telemetry import Telemetry, Window
 
@@ -55,6 +56,9 @@ class LaunchEvidence(Record):
     graph: GraphSteps | None = None  # from server.log once it is collected; None: nobody looked
     liveness: Liveness | None = None  # None: the launch has not been finished
     stop: StopRecord | None = None
+    wall_s: float | None = (
+        None  # from the first look at the machine until the server is gone; None: broken off
+    )
     faults: tuple[str, ...] = ()  # bench faults met while measuring, in words
     notes: tuple[str, ...] = ()
 
@@ -65,3 +69,4 @@ class RunEvidence(Record):
     fingerprint: Fingerprint | None = None
     slate_at_start: CleanSlate | None = None
     slate_at_end: CleanSlate | None = None
+    sampling: tuple[SamplingStep, ...] = ()  # what the stop rule decided, in order

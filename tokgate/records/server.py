@@ -12,21 +12,24 @@ from .record import Record, Unread, Whole
 # arm without the rig's NCCL block, an arm that carries the instruments of its phases, an arm with another setting
 # of speculation, and the control arm beside that.
 Role = Literal[
-    "control", "arm", "control-again", "nccl-proof", "nccl-off", "instrumented", "sweep", "sweep-control"
-]
+    "control", "arm", "control-again", "restart",
+    "nccl-proof", "nccl-off", "instrumented", "sweep", "sweep-control",
+]  # fmt: skip
 
 
 class Launch(Record):
-    """One planned server run. `id` reads "01-baseline"."""
+    """One server run. `id` reads "01-baseline", that of a restart "07-baseline-restart-1"."""
 
     id: str
     arm: str
     role: Role
+    round: Whole = 0  # of a restart: which decision of the stop rule asked for it; 0: planned
+    workloads: tuple[str, ...] = ()  # of a restart: what it takes; empty: all of its rig's
 
     @property
     def stands_for_arm(self) -> bool:
         """Whether its numbers are numbers of the arm as the rig writes it."""
-        return self.role in ("control", "arm", "control-again")
+        return self.role in ("control", "arm", "control-again", "restart")
 
 
 class Addition(Record):

@@ -60,6 +60,7 @@ class Verdict(Record):
     headline: str  # one sentence that can stand alone in a terminal
     arm: str | None = None
     launch: str | None = None
+    launches: tuple[str, ...] = ()  # of an arm: all server runs behind the number, `launch` the first of them
     workload: str | None = None
     metric: str | None = None
     value: float | None = None
@@ -69,6 +70,12 @@ class Verdict(Record):
     reference: Reference | None = None
     change: float | None = None  # relative: +0.02 is 2 % more than the reference
     floor: str | None = None  # the smallest change this rule would call, in words
+    smallest: float | None = None  # the smallest relative loss that this comparison would have called
+    level: float | None = None  # one-sided chance of a false alarm that this comparison was given
+    needs: str | None = None  # what would settle it: "2 more restarts of eagle3-2step"
+    # Arm -> further server runs in this session that would settle it; "ARM+phases": of its launch with instruments.
+    # Empty: settled, or nothing that a session can measure would settle it. The stop rule goes by this.
+    wanted: dict[str, int] = {}
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     differs: tuple[Difference, ...] = ()  # settings or facts that differ from the reference

@@ -26,6 +26,7 @@ from tokgate.rig.rules.instruments import broken_instruments
 from tokgate.rig.rules.names import broken_names
 from tokgate.rig.rules.nccl import broken_nccl
 from tokgate.rig.rules.prompts import broken_prompts
+from tokgate.rig.rules.sampling import broken_sampling
 from tokgate.rig.rules.settings import broken_settings
 from tokgate.rig.rules.sweep import broken_sweep
 from tokgate.rig.spelling import KeyPath, spell
@@ -40,6 +41,7 @@ _RULES = (
     broken_nccl,
     broken_prompts,
     broken_instruments,
+    broken_sampling,
     broken_budgets,
     broken_sweep,
 )

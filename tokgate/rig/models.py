@@ -117,6 +117,65 @@ class InstrumentsSpec(Record):
     trace: bool = Field(True, description="profile a few steps with torch's profiler, behind all workloads")
 
 
+class SamplingSpec(Record):
+    """How sure a verdict must be, and what may be spent on it beyond the plan."""
+
+    false_alarm: float = Field(
+        0.01,
+        gt=0,
+        lt=0.5,
+        description="chance that a session of an unchanged server calls any loss, all its comparisons together",
+    )
+    power: float = Field(
+        0.95,
+        gt=0.5,
+        lt=1,
+        description="chance that a loss of half as much again as a metric's floors is called, where a pass is given",
+    )
+    gpu_time_s: float = Field(
+        600.0,
+        ge=0,
+        description="seconds of the machine that further restarts of arms may take, beyond the plan; 0: none are made, "
+        "and losses are called without being confirmed by restarts",
+    )
+    most_restarts: int = Field(6, ge=0, description="further restarts of one arm, at most")
+    most_starts: float = Field(
+        2.0,
+        ge=1,
+        description="within one launch, starts of a workload are added until its median is known well enough, up to "
+        "this many times its repeats; 1: never",
+    )
+
+
+class BaselinesSpec(Record):
+    """How long a stored baseline is good for, how much it may creep, and what it takes to raise it."""
+
+    expire_days: PositiveFloat = Field(
+        30.0,
+        description="a baseline that nobody has stored or extended for this long names itself before its numbers",
+    )
+    expired: Literal["warn", "inconclusive"] = Field(
+        "warn", description="what an expired baseline does to a pass: a warning, or no pass at all"
+    )
+    creep: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="accepted losses since the anchor may add up to this much, of a metric whose floors are 2 % or less; "
+        "else to 2.5 floors",
+    )
+    raise_sessions: PositiveInt = Field(
+        2, description="a better number replaces a stored one only from so many sessions"
+    )
+    raise_runs: PositiveInt = Field(3, description="and only from so many server runs in all")
+    raise_level: float = Field(
+        0.001,
+        gt=0,
+        lt=0.5,
+        description="and only where chance alone shows such a gain no more often than this",
+    )
+
+
 class SweepSpec(Record):
     """Steps x topk x draft tokens of one arm, a launch each; measured only where `-m sweep` asks for it."""
 
@@ -289,6 +348,8 @@ class Rig(Record):
     server: ServerSpec
     nccl_proof: NcclProofSpec = NcclProofSpec()
     instruments: InstrumentsSpec = InstrumentsSpec()
+    sampling: SamplingSpec = SamplingSpec()
+    baselines: BaselinesSpec = BaselinesSpec()
     sweep: SweepSpec | None = None
     arms: tuple[ArmSpec, ...] = Field(min_length=1)
     prompt_sets: dict[Name, PromptSet] = Field(min_length=1)

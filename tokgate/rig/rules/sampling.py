@@ -1,0 +1,19 @@
+"""What may be sampled beyond the plan does not contradict itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tokgate.rig.models import Rig
+from tokgate.rig.problems import Problem
+from tokgate.rig.spelling import spell
+
+
+def broken_sampling(rig: Rig) -> Iterator[Problem]:
+    spec = rig.sampling
+    if spec.gpu_time_s > 0 and spec.most_restarts == 0:
+        yield Problem(
+            ("sampling", "most_restarts"),
+            f"{spell(spec.most_restarts)} with gpu_time_s = {spell(spec.gpu_time_s)}",
+            "at least 1, or gpu_time_s = 0: that alone switches restarts off, and says so with every verdict",
+        )
