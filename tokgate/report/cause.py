@@ -1,4 +1,4 @@
-"""What a loss is consistent with, from what the run itself knows: the split since the baseline, else its arithmetic.
+"""The diagnosis as one sentence in a verdict: the split since the baseline, else the arithmetic of the run.
 
 A cause is never proven here: a phase that is longer than it was is where the time goes, not why.
 """
@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tokgate.records import Outcome, Verdict
 from tokgate.stats.decompose import ACCEPTANCE, CYCLE, REST, Share
 from tokgate.verdicts.cycle_side import WHICH_PHASE
+from tokgate.verdicts.diagnosis import names
+from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis
 from tokgate.verdicts.metrics import METRICS
 from tokgate.verdicts.split import Split
 
@@ -31,15 +33,32 @@ _NAMES = {REST: "the rest of the cycle", CYCLE: "the cycle", ACCEPTANCE: "accept
 Causes = Mapping[tuple[str, str], str]  # arm and workload -> what its loss is consistent with
 
 
-def causes_of(since: Sequence[SinceBaseline], arithmetic: Sequence[Arithmetic]) -> dict[tuple[str, str], str]:
-    """Return what is known of each arm and workload that lost, "verify 22.90 ms a cycle, baseline 19.00: …"."""
+def causes_of(
+    since: Sequence[SinceBaseline], arithmetic: Sequence[Arithmetic], diagnosis: Diagnosis | None = None
+) -> dict[tuple[str, str], str]:
+    """Return what is known of each arm and workload that lost, "verify 22.90 ms a cycle, baseline 19.00: …".
+
+    Where the diagnosis knows more than the phase, its name leads: "verify without a graph: verify 30.1 ms a cycle, …".
+    """
     rows = {(r.arm, r.workload): r for r in arithmetic}
     found = {key: words for key, row in rows.items() if (words := of_session(row)) is not None}
     for change in changes(since):
         key = (change.arm, change.workload)
         if (words := of_change(change, rows.get(key))) is not None:
             found[key] = words
-    return found
+    return {key: f"{_named(key, diagnosis)}{words}" for key, words in found.items()}
+
+
+def _named(place: tuple[str, str], diagnosis: Diagnosis | None) -> str:
+    """Return the name of the cause that takes most of this place's loss, unless that is a part of the cycle itself."""
+    shares = {
+        cause.name: e.share
+        for cause in (diagnosis.causes if diagnosis is not None else ())
+        for e in cause.explains
+        if cause.strength in RANKED and (e.arm, e.workload) == place
+    }
+    first = max(shares, key=lambda name: shares[name], default=None)
+    return "" if first is None or first in names.OF_A_CYCLE else f"{first}: "
 
 
 def of_change(change: Split, row: Arithmetic | None = None) -> str | None:

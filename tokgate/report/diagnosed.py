@@ -1,0 +1,98 @@
+"""The ranked causes as reports show them: a few lines in a terminal, a table in summary.md and report.html."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tokgate.records import RunEvidence, Verdict
+from tokgate.rig.models import Rig
+from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Explained, Strength
+from tokgate.verdicts.diagnosis.ranking import diagnose
+from tokgate.verdicts.diagnosis.stored import baselines_in
+from tokgate.verdicts.diagnosis.telling import percent, taken
+
+from . import figures
+from .visible import one_line
+
+COLUMNS = ("cause", "strength", "explains", "of", "where", "next")
+MOST = 3  # in a terminal; the rest stands in report.html
+NOTE = (
+    "A cause is consistent with the evidence until an A/B isolates it: two sides that differ in it alone. proven: seen "
+    "directly, and the numbers are void for it. Shares are of tok/s, each cause alone; they multiply. "
+    "docs/diagnosis.md says how each is found."
+)
+_NUMBERS = (2, 3)
+
+
+def diagnosis_of(
+    rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict], folder: Path | None
+) -> Diagnosis:
+    """Diagnose a run against the copies of the baselines that lie in its folder."""
+    stored = baselines_in(folder, rig, evidence) if folder is not None else {}
+    return diagnose(rig, evidence, verdicts, stored)
+
+
+def numeric(column: int) -> bool:
+    return column in _NUMBERS
+
+
+def cells(cause: Cause) -> tuple[str, ...]:
+    """Return one row in the order of COLUMNS; nothing is escaped yet."""
+    first: Explained | None = cause.explains[0] if cause.explains else None
+    most = "at most " if first is not None and first.at_most else ""
+    return (
+        cause.name,
+        strength(cause),
+        figures.NONE if first is None else f"{most}{percent(first.share)}",
+        figures.NONE if first is None else percent(first.loss),
+        figures.NONE if first is None else f"{first.arm} {first.workload}",
+        cause.do,
+    )
+
+
+def strength(cause: Cause) -> str:
+    """Return the word, and what isolated it."""
+    return cause.strength.value + (f" by {cause.isolated_by}" if cause.isolated_by is not None else "")
+
+
+def details(cause: Cause) -> Iterator[str]:
+    """Yield the sentence, then the evidence for and against it."""
+    yield cause.words
+    for explained in cause.explains:
+        yield (
+            f"{taken([explained])}, against {explained.against}: {explained.by}"
+            + (f" (95 % {_interval(explained.interval)})" if explained.interval is not None else "")
+        )
+    for line in cause.evidence_for:
+        yield f"for it: {line}"
+    for line in cause.evidence_against:
+        yield f"against it: {line}"
+
+
+def excluded(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield "heat: no card was held back in any of 24 windows", one a cause that it is not."""
+    for cause in diagnosis.excluded:
+        yield f"{cause.name}: {cause.words}" + (
+            f" (isolated by {cause.isolated_by})" if cause.isolated_by is not None else ""
+        )
+
+
+def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, int]]:
+    """Yield what a terminal says, first cause first, and how many lines each may take."""
+    told = [c for c in diagnosis.causes if c.strength is not Strength.WEAK][:MOST]
+    for number, cause in enumerate(told, start=1):
+        what = taken(cause.explains) if cause.explains else one_line(cause.words, 160)
+        yield f"cause {number}, {cause.strength.value}: {cause.name}: {what}", 2 if number == 1 else 1
+    if told:
+        yield f"next: {one_line(told[0].do, 400)}", 3
+        more = len([c for c in diagnosis.causes if c not in told])
+        not_it = ", ".join(dict.fromkeys(c.name for c in diagnosis.excluded))
+        rest = f"{more} more in report.html; " if more else ""
+        if not_it:
+            yield f"{rest}not: {not_it}", 2
+
+
+def _interval(interval: tuple[float, float]) -> str:
+    low, high = interval
+    return f"{percent(high)} to {percent(low)}"

@@ -1,0 +1,17 @@
+"""What causes are called: in reports, in verdict.json, and where one module charges another's cause with a loss."""
+
+from __future__ import annotations
+
+UNCLEAN, UNSEEN = "machine not clean", "machine cannot be seen"
+FOREIGN, HEAT, DRIFT, MODES = "foreign load", "heat", "drift", "two modes of restarts"
+ENVIRONMENT, NCCL, NCCL_COSTS = "environment not as wanted", "NCCL not as wanted", "NCCL block costs speed"
+NO_START, DIED, HUNG = "server did not start", "server died", "server hung"
+FAILED, COUNTERS, CACHE = "generations failed", "the server's counters contradict", "prefix cache hits"
+CLIENT, PROBE = "client limit", "the probe costs speed"
+TREE, STALE = "tree patched", "stale baseline"
+NO_GRAPH, VERIFY, DRAFT, HOST = "verify without a graph", "verify slower", "draft slower", "host slower"
+CYCLE, ACCEPTANCE, OFF, LOSSY = "cycle longer", "acceptance fell", "speculation off", "output not lossless"
+SLOW_RANK, BASE = "slow rank", "base engine slower"
+
+# Parts of a speculative cycle: where its time goes, which a sentence on that part says by itself.
+OF_A_CYCLE = frozenset({VERIFY, DRAFT, HOST, CYCLE, ACCEPTANCE})

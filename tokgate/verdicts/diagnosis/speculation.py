@@ -1,0 +1,148 @@
+"""Causes inside a speculative cycle: acceptance, verify with and without graphs, draft, the host, its output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tokgate.records import Outcome
+from tokgate.stats.decompose import ACCEPTANCE
+
+from . import names
+from .case import Case
+from .cause import Cause, Strength
+from .family import Found
+from .losses import DRAFT, EXTEND, VERIFY, Loss
+from .readings import good_of
+from .telling import again, compare, shortened, taken
+
+# Where nothing but OpenAI's usage is told, a server that speculates may be silent.
+_TELLS_NOTHING = ("openai-usage", "unknown")
+
+
+def output(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a family's signature
+    """Look at what comes out, and whether speculation ran at all."""
+    for verdict in case.verdicts_of("lossless", outcomes=(Outcome.REGRESSED,)):
+        yield Cause(
+            name=names.LOSSY,
+            strength=Strength.PROVEN,
+            words=verdict.headline,
+            evidence_for=shortened(verdict.evidence),
+            do=verdict.do or f"compare the outputs: {again(case, 'eagle3', '-k lossless')}",
+        )
+        break
+    for arm in case.speculating:
+        for launch in case.timed(arm):
+            good = [g for w in case.rig.workloads for g in good_of(launch, w.name) if g.counters is not None]
+            told = [g.counters for g in good if g.counters and g.counters.dialect not in _TELLS_NOTHING]
+            calls = sum((c.spec.verify_ct or 0) if c.spec is not None else 0 for c in told)
+            if told and len(told) == len(good) and not calls:
+                yield Cause(
+                    name=names.OFF,
+                    strength=Strength.PROVEN,
+                    words=f"{launch.launch.id} counts no verify call in {len(told)} answers: it does not speculate",
+                    do=f"read launches/{launch.launch.id}/server.log and server_info.json for why the draft was dropped; "
+                    f"then {again(case, 'eagle3')}",
+                )
+                return
+
+
+def acceptance(case: Case, found: Found) -> Iterator[Cause]:
+    """Look at accept lengths, which no slow machine can change."""
+    told = found.of(names.ACCEPTANCE)
+    if told:
+        loss = case.losses[told[0].arm, told[0].workload]
+        yield Cause(
+            name=names.ACCEPTANCE,
+            strength=Strength.CONSISTENT,
+            words=f"accept length {_then_and_now(loss, ACCEPTANCE, 'tokens')}: {taken(told)}",
+            explains=told,
+            evidence_for=tuple(
+                f"{e.arm} {e.workload}: {_then_and_now(case.losses[e.arm, e.workload], ACCEPTANCE, 'tokens')}"
+                for e in told
+            ),
+            do="check that draft model and its precision belong to this target, and what sampling has changed; then "
+            + again(case, "eagle3", "-k acceptance_length"),
+        )
+    elif kept := [x for x in _speculating(case) if x.part(ACCEPTANCE) is not None]:
+        yield Cause(
+            name=names.ACCEPTANCE,
+            strength=Strength.EXCLUDED,
+            words=f"accept length {_then_and_now(kept[0], ACCEPTANCE, 'tokens')}",
+            do="nothing",
+        )
+
+
+def graphs(case: Case, found: Found) -> Iterator[Cause]:
+    """Look at whether verify runs in graphs where the plain arm does."""
+    told = found.of(names.NO_GRAPH)
+    outside = {p: g for p, g in found.marks.graphs.items() if g.without}
+    if outside:
+        (arm, workload), first = next(iter(outside.items()))
+        log = case.launches(arm)[0].launch.id
+        yield Cause(
+            name=names.NO_GRAPH,
+            strength=Strength.CONSISTENT,
+            words=f"verify of {arm} runs kernel by kernel on {workload}: {taken(told)}",
+            explains=told,
+            evidence_for=tuple(f"{a} {w}: {g.words}" for (a, w), g in outside.items()),
+            evidence_against=() if told else (f"verify takes no longer than it may: {first.words}",),
+            do=f"grep 'Decode batch' launches/{log}/server.log; look for what keeps verify out of graphs (cuda_graph_max_bs, "
+            f"memory at capture, the attention backend, a local patch), then {again(case, 'verify')}",
+        )
+    elif inside := {p: g for p, g in found.marks.graphs.items() if g.without is False}:
+        yield Cause(
+            name=names.NO_GRAPH,
+            strength=Strength.EXCLUDED,
+            words="; ".join(dict.fromkeys(g.words for g in inside.values())),
+            do="nothing",
+        )
+
+
+def phases(case: Case, found: Found) -> Iterator[Cause]:
+    """Look at the phases of a cycle: a phase that has grown of its own, beyond what the plain arm lost as well."""
+    without = any(g.without for g in found.marks.graphs.values())
+    for name, parts, what in (
+        (names.VERIFY, (VERIFY,), "verify"),
+        (names.DRAFT, (DRAFT, EXTEND), "the draft model"),
+        (names.HOST, ("rest",), "what is left of the cycle beside its phases"),
+        (names.CYCLE, ("cycle",), "the cycle, of which no phase is known"),
+    ):
+        told = found.of(name)
+        if told:
+            loss = case.losses[told[0].arm, told[0].workload]
+            grown = [
+                f"{p} {_then_and_now(loss, p, 'ms')}" for p in parts if (x := loss.part(p)) and x.log < 0
+            ]
+            yield Cause(
+                name=name,
+                strength=Strength.CONSISTENT,
+                words=f"{what} takes longer ({', '.join(grown)}): {taken(told)}",
+                explains=told,
+                evidence_for=tuple(f"{e.arm} {e.workload}: {e.by}" for e in told),
+                evidence_against=("where the time goes, not why: kernels, cards and hosts look alike here",),
+                do=f"{again(case, 'verify')} shows every phase and its kernels; against a good run: {compare(case)}",
+            )
+            continue
+        kept = [x for x in _speculating(case) if any(x.part(p) is not None for p in parts)]
+        if kept and not (name == names.VERIFY and without):
+            numbers = ", ".join(f"{p} {_then_and_now(kept[0], p, 'ms')}" for p in parts if kept[0].part(p))
+            yield Cause(
+                name=name,
+                strength=Strength.EXCLUDED,
+                words=f"no loss of its own: {numbers}",
+                do="nothing",
+            )
+
+
+def _then_and_now(loss: Loss, name: str, unit: str) -> str:
+    part = loss.part(name)
+    if part is None or part.after is None:
+        return "unknown"
+    then = "" if part.before is None else f" after {part.before:.2f}"
+    return f"{part.after:.2f} {unit}{then}"
+
+
+def _speculating(case: Case) -> Iterator[Loss]:
+    for (arm, _), loss in case.losses.items():
+        if arm in case.speculating:
+            yield loss
