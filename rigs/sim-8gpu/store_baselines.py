@@ -1,16 +1,17 @@
 """Measure and store the baselines of the simulated box anew: the day of 88.8 tok/s and that of 82.2.
 
-    python rigs/sim-8gpu/store_baselines.py [--sessions 3] [pytest's options ...]       (make sim-baselines)
+    python rigs/sim-8gpu/store_baselines.py [--sessions 6] [--add] [pytest's options ...]       (make sim-baselines)
 
 The good day's lie where the rig's baselines lie, in baselines/sim-8gpu/. Those of the later, patched tree lie in
 baselines/eras/82.2/: `pytest perf_tests --baselines baselines/eras/82.2` compares with them. Each is several
-sessions on a fresh box, so that the spread between server starts is in it, and holds nothing of the machine it was
-made on.
+sessions on a fresh box, so that the spread between server starts and between sessions is in it, and holds nothing of the
+machine it was made on. With --add the sessions join those stored, with seeds that were not played for them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RIG = "sim-8gpu"
-# Where each era lies -> the scenario that was played, and why it is kept.
+# Era -> where it lies, the scenario that is played, and why it is kept.
 ERAS = {
-    ROOT: ((), "the good day: tuned box, clean tree, 88.8 tok/s without speculation"),
-    ROOT / "baselines" / "eras" / "82.2": (
+    "88.8": (ROOT, (), "the good day: tuned box, clean tree, 88.8 tok/s without speculation"),
+    "82.2": (
+        ROOT / "baselines" / "eras" / "82.2",
         ("--sim-scenario", "patched-tree"),
         "the later day: debugging patches left in the tree, 82.2 tok/s without speculation",
     ),
@@ -35,27 +37,47 @@ MEASURED = {0, 10, 12}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--sessions", type=int, default=3, help="sessions per era, four server starts each")
+    parser.add_argument("--sessions", type=int, default=6, help="sessions per era, four server starts each")
+    parser.add_argument(
+        "--add", action="store_true", help="add them to what is stored, with seeds of their own"
+    )
+    parser.add_argument("--era", choices=list(ERAS), help="only this one; both by default")
     asked, more = parser.parse_known_args()
-    for root, (scenario, why) in ERAS.items():
-        store(root, [*scenario, *more], why, asked.sessions)
+    for era, (root, scenario, why) in ERAS.items():
+        if asked.era in (None, era):
+            store(root, [*scenario, *more], why, sessions=asked.sessions, add=asked.add)
 
 
-def store(root: Path, more: list[str], why: str, sessions: int) -> None:
-    """Replace the baselines below one root, once all of the new ones are there."""
+def store(root: Path, more: list[str], why: str, *, sessions: int, add: bool) -> None:
+    """Replace or extend the baselines below one root, once all sessions are there: one decision, one anchor."""
+    kept = root / "baselines" / RIG
     with tempfile.TemporaryDirectory() as folder:
         new = Path(folder, "new")
         (new / "baselines").mkdir(parents=True)
-        for seed in range(1, sessions + 1):
+        if add:
+            shutil.copytree(kept, new / "baselines" / RIG)
+        first = 1 + (sessions_in(kept) if add else 0)
+        runs = []
+        for seed in range(first, first + sessions):
             reports = Path(folder, str(seed))
             options = ["--rig", RIG, "--report-dir", str(reports), "--sim-seed", str(seed)]
             options += ["--baselines", str(new), *more]
             run([sys.executable, "-m", "pytest", *TESTS, *options], MEASURED)
-            stored = ["--who", "rigs/sim-8gpu/store_baselines.py", "--why", why, "--portable", "--append"]
-            update = ["--root", str(new), "baseline", "update", str(reports / "latest")]
-            run([str(Path(sys.executable).with_name("tokgate")), *update, *stored], {0})
-        shutil.rmtree(root / "baselines" / RIG, ignore_errors=True)
-        shutil.copytree(new / "baselines" / RIG, root / "baselines" / RIG)
+            runs.append(str((reports / "latest").resolve()))
+        stored = ["--who", "rigs/sim-8gpu/store_baselines.py", "--why", why, "--portable"]
+        update = ["--root", str(new), "baseline", "update", *runs, *stored, *(["--append"] if add else [])]
+        run([str(Path(sys.executable).with_name("tokgate")), *update], {0})
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(new / "baselines" / RIG, kept)
+
+
+def sessions_in(folder: Path) -> int:
+    """Return how many sessions the fullest baseline of a folder holds: seeds from there on have not been played."""
+    counts = [
+        len({launch["run_id"] for launch in json.loads(path.read_text(encoding="utf-8"))["launches"]})
+        for path in folder.glob("*.json")
+    ]
+    return max(counts, default=0)
 
 
 def run(command: list[str], fine: set[int]) -> None:

@@ -9,16 +9,8 @@ import pytest
 
 from tests.verdicts.evidence import make_fingerprint
 from tokgate.errors import BaselineError
-from tokgate.verdicts.baseline_file import (
-    Absence,
-    BaselineFile,
-    BaselineLaunch,
-    Provenance,
-    baseline_path,
-    find,
-    load,
-    refuse_mixture,
-)
+from tokgate.verdicts.baseline_file import Absence, BaselineFile, BaselineLaunch, Provenance
+from tokgate.verdicts.baseline_load import baseline_path, find, load, refuse_mixture
 from tokgate.verdicts.baseline_save import save
 from tokgate.verdicts.identity import Identity, identity_hash
 from tokgate.verdicts.launch_phases import LaunchPhases

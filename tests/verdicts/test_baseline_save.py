@@ -8,7 +8,7 @@ import pytest
 
 from tests.verdicts.test_baseline_file import IDENTITY, make_baseline
 from tokgate.errors import BaselineError
-from tokgate.verdicts.baseline_file import load
+from tokgate.verdicts.baseline_load import load
 from tokgate.verdicts.baseline_save import save, save_all
 from tokgate.verdicts.identity import identity_hash
 

@@ -150,8 +150,9 @@ def test_a_reader_of_the_tree_that_failed_leaves_it_open() -> None:
 
 @pytest.mark.parametrize("missing", ["before", "now"])
 def test_without_a_fingerprint_nothing_is_claimed(missing: str) -> None:
-    told: dict[str, Fingerprint | None] = {"before": make_fingerprint(), "now": make_fingerprint()}
-    assert staleness(make_rig(), **{**told, missing: None}) == Staleness()
+    there = make_fingerprint()
+    before, now = (None, there) if missing == "before" else (there, None)
+    assert staleness(make_rig(), before, now) == Staleness()
 
 
 def test_thousands_of_facts_are_counted_and_what_makes_a_baseline_stale_is_told() -> None:

@@ -1,41 +1,33 @@
-"""`tokgate baseline`: store what a run measured, show what is stored, compare a run with it."""
+"""`tokgate baseline`: show what is stored, compare a run with it; baseline_store has what stores."""
 
 from __future__ import annotations
 
-import getpass
 import statistics
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from tokgate.cli.baseline_store import propose, say_if_simulated, update
 from tokgate.cli.checkout import pass_root
-from tokgate.cli.judged import judged
 from tokgate.cli.table import table
-from tokgate.cli.telling import tell
-from tokgate.errors import BaselineError
+from tokgate.errors import BaselineError, GateError
 from tokgate.records import LaunchEvidence, Outcome, RunEvidence, Verdict
 from tokgate.report import simulated
 from tokgate.report.visible import one_line
-from tokgate.rig.load import load_rig, rig_names
+from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
 from tokgate.session.run_folder import load_run
-from tokgate.verdicts.baseline_file import (
-    HASH_DIGITS,
-    Absence,
-    BaselineFile,
-    Provenance,
-    find,
-    folder_of,
-    load,
-    refuse_mixture,
-)
-from tokgate.verdicts.baseline_save import save_all
-from tokgate.verdicts.baseline_update import drafts
+from tokgate.verdicts.arm_restarts import taking
+from tokgate.verdicts.baseline_file import HASH_DIGITS, Absence, BaselineFile
+from tokgate.verdicts.baseline_load import find, folder_of, load
 from tokgate.verdicts.checks.stored_baseline import stored_baseline
-from tokgate.verdicts.control_part import Control, control_before
+from tokgate.verdicts.control_part import Control, controls_of
+from tokgate.verdicts.creep import crept
+from tokgate.verdicts.expiry import expired
 from tokgate.verdicts.identity import identity_of_launch
-from tokgate.verdicts.metrics import METRICS
+from tokgate.verdicts.metrics import METRICS, Metric
 
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
@@ -45,79 +37,8 @@ def baseline() -> None:
     """Stored baselines: baselines/<rig>/<identity>.json, every sample kept."""
 
 
-@baseline.command()
-@run_argument
-@click.option("--why", required=True, help="The reason, for whoever reads it in a year.")
-@click.option("--arm", help="Only this arm; all arms of the run by default.")
-@click.option(
-    "--append", is_flag=True, help="Add the run's launches to those stored, rather than replace them."
-)
-@click.option(
-    "--despite-doubts",
-    is_flag=True,
-    help="Store a run that ended regressed, drifted or was unsteady all the same.",
-)
-@click.option(
-    "--portable",
-    is_flag=True,
-    help="Leave out what is known of the machine: for a baseline that travels with the checkout.",
-)
-@click.option("--who", default=getpass.getuser, help="Who decides this; your login name by default.")
-@pass_root
-def update(
-    root: Path,
-    *,
-    run: Path,
-    why: str,
-    arm: str | None,
-    append: bool,
-    despite_doubts: bool,
-    portable: bool,
-    who: str,
-) -> None:
-    """Store what RUN (a folder below reports/) measured; refused when the run is invalid.
-
-    A run that ended regressed is stored with --despite-doubts alone. All files are written before the first line.
-    """
-    if not why.strip():
-        raise BaselineError(
-            tried="store a baseline without a reason",
-            found="--why is empty",
-            do='say why these numbers are right: --why "new driver, checked against …"',
-        )
-    evidence, rig = load_run(run)
-    _say_if_simulated(rig)
-    _refuse_another_kind(root, rig)
-    provenance = Provenance(
-        who=who,
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
-        why=why,
-        runs=(evidence.info.run_id,),
-        commit=evidence.info.tokgate_commit,
-    )
-    concluded = judged(run)
-    found = drafts(
-        rig,
-        evidence,
-        lambda identity: find(root, rig.name, identity),
-        provenance=provenance,
-        judged=concluded,
-        arm=arm,
-        append=append,
-        despite_doubts=despite_doubts,
-        portable=portable,
-    )
-    # All of them are drawn up before any is written, and written before any is told: nothing is left half done.
-    paths = save_all(root, [draft.new for draft in found])
-    for draft, path in zip(found, paths, strict=True):
-        word = "replaced" if draft.old is not None and not append else "extended" if draft.old else "new"
-        tell(f"{draft.new.workload} on {draft.new.arm}: {path.relative_to(root)} ({word})")
-        for line in draft.changes():
-            tell(f"  {line}")
-        if draft.phases is not None:
-            tell(f"  {one_line(draft.phases)}")
-    for doubt in found[0].doubts:
-        tell(f"doubt: {one_line(doubt)}")
+baseline.add_command(update)
+baseline.add_command(propose)
 
 
 @baseline.command()
@@ -142,8 +63,10 @@ def show(root: Path, rig_name: str) -> None:
             broken.append(error)
     if any(one.simulated for one in stored):
         click.echo(simulated.banner(rig_name))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     for one in stored:
-        click.echo(_described(one) + "\n")
+        old = expired(_rig(root, rig_name), one.provenance.when, now)
+        click.echo(_described(one, old.words if old is not None else None) + "\n")
     for earlier in broken[:-1]:
         click.echo(f"{earlier}\n", err=True)
     if broken:
@@ -156,22 +79,31 @@ def show(root: Path, rig_name: str) -> None:
 def diff(root: Path, run: Path) -> None:
     """Show what RUN would be compared with, and the change per metric. Exit code 0 whatever it is."""
     evidence, rig = load_run(run)
-    _say_if_simulated(rig)
-    compared = [e for e in evidence.launches if e.launch.stands_for_arm]
-    if not compared:
+    say_if_simulated(rig)
+    arms: dict[str, list[LaunchEvidence]] = {}
+    for launch in evidence.launches:
+        if launch.launch.stands_for_arm:
+            arms.setdefault(launch.launch.arm, []).append(launch)
+    if not arms:
         click.echo(f"no launch of {one_line(str(run))} stands for an arm: there is nothing to compare")
-    for launch in compared:
+    for timed in arms.values():
         for workload in rig.workloads:
+            launches = taking(timed, workload.name)
+            runs = ", ".join(e.launch.id for e in launches)
             try:
-                identity = identity_of_launch(rig, launch, workload.name, evidence.fingerprint)
+                identity = identity_of_launch(rig, launches[0], workload.name, evidence.fingerprint)
             except BaselineError as error:
-                click.echo(f"{launch.launch.id} {workload.name}: {error.found}\n  do: {error.do}")
+                click.echo(f"{runs} {workload.name}: {error.found}\n  do: {error.do}")
                 continue
             stored = find(root, rig.name, identity)
-            click.echo(f"{launch.launch.id} {workload.name}: against {_named(stored)}")
-            control = _control(root, rig, launch, workload.name, evidence)
+            click.echo(f"{runs} {workload.name}: against {_named(stored)}")
             verdicts = stored_baseline(
-                rig, launch, workload.name, stored, evidence.fingerprint, control=control
+                rig,
+                launches,
+                workload.name,
+                stored,
+                evidence.fingerprint,
+                control=_control(root, rig, launches, workload.name, evidence),
             )
             for verdict in verdicts:
                 click.echo(_line(verdict))
@@ -180,32 +112,16 @@ def diff(root: Path, run: Path) -> None:
 
 
 def _control(
-    root: Path, rig: Rig, launch: LaunchEvidence, workload: str, evidence: RunEvidence
+    root: Path, rig: Rig, arm: Sequence[LaunchEvidence], workload: str, evidence: RunEvidence
 ) -> Control | None:
-    control = control_before(evidence.launches, launch)
-    if control is None:
+    controls = taking(controls_of(evidence.launches, arm), workload)
+    if not controls:
         return None
     try:
-        identity = identity_of_launch(rig, control, workload, evidence.fingerprint)
+        identity = identity_of_launch(rig, controls[0], workload, evidence.fingerprint)
     except BaselineError:
         return None  # told where the control itself is compared
-    return Control(launch=control, stored=find(root, rig.name, identity))
-
-
-def _say_if_simulated(rig: Rig) -> None:
-    if rig.simulated:
-        tell(simulated.banner(rig.name))
-
-
-def _refuse_another_kind(root: Path, rig: Rig) -> None:
-    """A run's rig may have been overridden: its folder belongs to the rig of that name in this checkout."""
-    if rig.name in rig_names(root) and load_rig(rig.name, root=root).simulated != rig.simulated:
-        raise BaselineError(
-            tried=f"store a run of {rig.name} in baselines/{rig.name}",
-            found=f"the run says simulated = {str(rig.simulated).lower()}, rigs/{rig.name}.toml says otherwise",
-            do="give the simulated machine a rig of its own name",
-        )
-    refuse_mixture(root, rig.name, simulated=rig.simulated)
+    return Control(launches=controls, stored=find(root, rig.name, identity))
 
 
 def _named(stored: BaselineFile | Absence) -> str:
@@ -226,18 +142,35 @@ def _beside(verdict: Verdict) -> list[str]:
     return lines
 
 
-def _described(stored: BaselineFile) -> str:
+def _rig(root: Path, name: str) -> Rig | None:
+    """The rig tells how old its baselines may become; they are shown without it."""
+    try:
+        return load_rig(name, root=root)
+    except GateError:
+        return None
+
+
+def _described(stored: BaselineFile, old: str | None) -> str:
     told = stored.provenance
     head = [
         f"{stored.name}{f' {simulated.WORD}' if stored.simulated else ''}",
         f"  {one_line(stored.workload)} on {one_line(stored.arm)}, {len(stored.launches)} server runs",
         f"  stored {one_line(told.when)} by {one_line(told.who)}: {one_line(told.why)}",
         f"  runs {one_line(', '.join(told.runs))}; {len(stored.history)} earlier versions",
+        *(f"  stored despite: {one_line(doubt)}" for doubt in told.despite),
+        *((f"  {old}",) if old is not None else ()),
     ]
+    if any((told.commit, told.sglang_commit, told.sglang_tree)):
+        head.append(
+            f"  tokgate {one_line(told.commit or 'unknown')}; SGLang {one_line(told.sglang_commit or 'of no known commit')}, "
+            f"{one_line(_tree(told.sglang_tree))}"
+        )
     rows = []
+    anchors = stored.anchored
     for name, metric in METRICS.items():
         values = [statistics.median(start) for start in stored.by_start(name)]
         if values:
+            anchor = anchors.get(name)
             rows.append(
                 (
                     f"  {name}",
@@ -245,11 +178,22 @@ def _described(stored: BaselineFile) -> str:
                     metric.bare(min(values)),
                     metric.bare(max(values)),
                     str(len(values)),
+                    f"{metric.bare(anchor.value)} of {anchor.when[:10]}" if anchor is not None else "",
+                    _crept(stored, metric),
                 )
             )
     if stored.phases:
         sources = ", ".join(dict.fromkeys(r.source for one in stored.phases for r in one.readings))
         head.append(f"  phases of {len(stored.phases)} launches with instruments, by {sources}")
     settings = [f"    {one_line(key)} = {one_line(value)}" for key, value in sorted(stored.identity.items())]
-    figures = table(("  metric", "median", "least", "most", "n"), rows)
+    figures = table(("  metric", "median", "least", "most", "n", "anchor", "crept"), rows)
     return "\n".join([*head, figures, f"  identity {stored.identity_hash[:HASH_DIGITS]}:", *settings])
+
+
+def _tree(told: str | None) -> str:
+    return {None: "tree unknown", "no": "clean"}.get(told, f"edits {told}")
+
+
+def _crept(stored: BaselineFile, metric: Metric) -> str:
+    found = crept(stored, metric)
+    return f"{found:.1%}" if found is not None else ""

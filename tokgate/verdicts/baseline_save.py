@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tokgate.errors import BaselineError
 
-from .baseline_file import BaselineFile, baseline_path
+from .baseline_file import BaselineFile
+from .baseline_load import baseline_path
 
 
 def save(root: Path, baseline: BaselineFile) -> Path:
@@ -46,6 +47,11 @@ def save_all(root: Path, baselines: Sequence[BaselineFile]) -> tuple[Path, ...]:
     return tuple(paths)
 
 
+def written(baseline: BaselineFile) -> str:
+    """Return the text of a file: sorted keys and one number a line, so that a review shows what changed."""
+    return json.dumps(baseline.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
 def _empty_beside(path: Path) -> Path:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -53,10 +59,8 @@ def _empty_beside(path: Path) -> Path:
 
 
 def _write(path: Path, baseline: BaselineFile) -> None:
-    """Sorted keys and one number a line, so that a review shows what changed."""
-    text = json.dumps(baseline.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     with path.open("w", encoding="utf-8") as file:
-        file.write(text)
+        file.write(written(baseline))
         file.flush()
         os.fsync(file.fileno())
     path.chmod(0o644)  # mkstemp makes 0600; baselines are for everyone

@@ -1,7 +1,7 @@
-"""What has changed about machine and tree since a baseline was stored, told before any number is.
+"""What has changed about machine and tree since a baseline was stored, and its age, told before any number is.
 
 Facts are those of a Fingerprint (tokgate/hosts/fingerprint.py). They inform: a changed tree is what the gate
-is there to judge, so no outcome depends on them.
+is there to judge, so no outcome depends on them. Age does where the rig says so (`baselines.expired`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tokgate.records import Difference, Fingerprint
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
 
+from .expiry import Expiry, expired
 from .identity import differences
 from .portable import comparable
 
@@ -58,10 +59,38 @@ class Staleness(Record):
     )
     do: str | None = None  # how to confirm
     do_first: str | None = None  # the same for a loss that is not to be stored before it is explained
+    expiry: Expiry | None = None  # None: it is young enough, or nobody asked
 
 
-def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> Staleness:
-    """Compare the machine of a baseline with that of a run; nothing is known where one of them is missing."""
+def staleness(
+    rig: Rig,
+    before: Fingerprint | None,
+    now: Fingerprint | None,
+    *,
+    stored: str | None = None,
+    at: str | None = None,
+) -> Staleness:
+    """Compare the machine of a baseline with that of a run; nothing is known where one of them is missing.
+
+    `stored` and `at`: when the baseline was stored and the run's server started. One that has expired says that first.
+    """
+    found = _of_facts(rig, before, now)
+    old = expired(rig, stored, at) if stored is not None else None
+    if old is None:
+        return found
+    return found.model_copy(
+        update={
+            "expiry": old,
+            "warnings": (f"stale baseline: {old.words}", *found.warnings),
+            "since": f"{old.words}; {found.since}" if found.since is not None else old.words,
+            "beside": f"{old.words}; {found.beside}" if found.beside is not None else old.words,
+            "do": found.do or old.do,
+            "do_first": found.do_first or f"it is explained before anything is stored; {old.do}",
+        }
+    )
+
+
+def _of_facts(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> Staleness:
     if before is None or now is None:
         return Staleness()
     then, today = comparable(before.facts, now.facts, rig.checkout)
@@ -90,6 +119,18 @@ def staleness(rig: Rig, before: Fingerprint | None, now: Fingerprint | None) -> 
         beside=_beside(words, before.facts) if words else None,
         do=dos(rig, before.facts, now.facts, explained=True) if dos else None,
         do_first=dos(rig, before.facts, now.facts, explained=False) if dos else None,
+    )
+
+
+def mixed(rig: Rig, one: Fingerprint | None, other: Fingerprint | None) -> tuple[str, ...]:
+    """Return what keeps two runs from being one baseline: another driver, tree or library. Another boot does not."""
+    if one is None or other is None:
+        return ()
+    then, today = comparable(one.facts, other.facts, rig.checkout)
+    return tuple(
+        f"{_KINDS[_place(d.key)][2]} ({d.key}: {d.before or 'unknown'} and {d.now or 'unknown'})"
+        for d in differences(then, today)
+        if 0 < _place(d.key) < len(_KINDS) and d.key in then and d.key in today
     )
 
 

@@ -1,0 +1,235 @@
+"""`tokgate baseline update` and `propose`: one way to draw up new baselines, stored at once or written for a review."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tokgate.cli.against import against
+from tokgate.cli.checkout import pass_root
+from tokgate.cli.judged import judged
+from tokgate.cli.telling import tell
+from tokgate.errors import BaselineError, UsageError
+from tokgate.report import proposal_md, simulated
+from tokgate.report.visible import one_line
+from tokgate.rig.load import load_rig, rig_names
+from tokgate.rig.models import Rig
+from tokgate.session.run_folder import load_run
+from tokgate.verdicts.baseline_draft import Draft, Given, Request
+from tokgate.verdicts.baseline_load import find, refuse_mixture
+from tokgate.verdicts.baseline_patch import patch
+from tokgate.verdicts.baseline_save import save_all, written
+from tokgate.verdicts.baseline_update import drafts
+
+_OPTIONS = (
+    click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path)),
+    click.option("--why", required=True, help="The reason, for whoever reads it in a year."),
+    click.option("--arm", help="Only this arm; all arms of the runs by default."),
+    click.option(
+        "--append", is_flag=True, help="Add the runs' launches to those stored, rather than replace them."
+    ),
+    click.option(
+        "--despite-doubts",
+        is_flag=True,
+        help="Store runs that ended regressed, drifted or were unsteady, or a raised number on little evidence, all the same.",
+    ),
+    click.option(
+        "--despite-creep",
+        metavar="REASON",
+        help="Accept losses that add up beyond the creep budget of the rig, and say why.",
+    ),
+    click.option(
+        "--portable",
+        is_flag=True,
+        help="Leave out what is known of the machine: for a baseline that travels with the checkout.",
+    ),
+    click.option("--who", default=getpass.getuser, help="Who decides this; your login name by default."),
+    pass_root,
+)
+
+
+def _storing(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_storing
+def update(root: Path, /, **asked: Any) -> None:
+    """Store what the RUNs (folders below reports/) measured, as one baseline; refused when one of them is invalid.
+
+    A run that ended regressed is stored with --despite-doubts alone. All files are written before the first line.
+    """
+    _, found, _ = _drawn_up(root, **asked)
+    _store(root, found, append=asked["append"])
+
+
+@click.command()
+@click.option(
+    "--against",
+    "revision",
+    default="HEAD",
+    help="The git revision that limits are compared with; HEAD by default.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the proposal goes; a new folder below reports/proposals/ by default.",
+)
+@click.option("--write", is_flag=True, help="Store it as well, as `update` does.")
+@_storing
+def propose(root: Path, /, revision: str, out: Path | None, *, write: bool, **asked: Any) -> None:
+    """Write a proposal for a review: a patch of baselines/, and what it does to each number.
+
+    baselines.patch is for `git apply`; proposal.md has metric, before, after, change with its interval, creep, what
+    differs of machine and tree, and which limits are loosened in the same change. Nothing is stored without --write.
+    """
+    rig, found, request = _drawn_up(root, **asked)
+    loose = against(root, revision, rig)
+    page = proposal_md.render(rig, found, request, loose)
+    diff = "".join(_patch(root, draft) for draft in found if draft.kept is None)
+    folder = out if out is not None else _new_folder(root, rig, request)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "baselines.patch").write_text(diff, encoding="utf-8", newline="")
+        (folder / "proposal.md").write_text(page, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            tried=f"write the proposal {folder}",
+            found=error.strerror or str(error),
+            do="name another folder: --out FOLDER",
+        ) from error
+    if write:
+        _store(root, found, append=asked["append"])
+    else:
+        _tell(found, append=asked["append"], stored=False)
+    for one in (*loose.limits, *loose.baselines):
+        tell(f"loosened in the same change: {one_line(one)}")
+    if loose.unknown is not None:
+        tell(f"whether a limit is loosened is not known: {one_line(loose.unknown)}")
+    tell(f"read  {folder / 'proposal.md'}")
+    if not write and diff:
+        tell(f"apply git apply {folder / 'baselines.patch'}")
+
+
+def _drawn_up(
+    root: Path,
+    *,
+    runs: Sequence[Path],
+    why: str,
+    arm: str | None,
+    append: bool,
+    despite_doubts: bool,
+    despite_creep: str | None,
+    portable: bool,
+    who: str,
+) -> tuple[Rig, tuple[Draft, ...], Request]:
+    for option, reason in (("--why", why), ("--despite-creep", despite_creep)):
+        if reason is not None and not reason.strip():
+            raise BaselineError(
+                tried="store a baseline without a reason",
+                found=f"{option} is empty",
+                do=f'say why these numbers are right: {option} "new driver, checked against …"',
+            )
+    given = []
+    for run in runs:
+        evidence, rig = load_run(run)
+        given.append(Given(rig=rig, run=evidence, judged=judged(run)))
+    given.sort(
+        key=lambda one: one.run.info.started_at
+    )  # the newest last: its machine and tree are the baseline's
+    rig = given[-1].rig
+    say_if_simulated(rig)
+    _refuse_another_kind(root, rig)
+    request = Request(
+        who=who,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        why=why,
+        arm=arm,
+        append=append,
+        despite_doubts=despite_doubts,
+        despite_creep=despite_creep,
+        portable=portable,
+    )
+    found = drafts(given, lambda identity: find(root, rig.name, identity), request)
+    if all(draft.kept is not None for draft in found):
+        raise BaselineError(
+            tried="raise what is stored",
+            found="; ".join(f"{d.new.workload} on {d.new.arm}: {d.kept}" for d in found),
+            do="measure more sessions and name all of them: tokgate baseline update RUN RUN … --why …; "
+            "or hold later runs to it all the same: --despite-doubts",
+        )
+    return rig, found, request
+
+
+def _store(root: Path, found: Sequence[Draft], *, append: bool) -> None:
+    # All of them are drawn up before any is written, and written before any is told: nothing is left half done.
+    save_all(root, [draft.new for draft in found if draft.kept is None])
+    _tell(found, append=append, stored=True)
+
+
+def _tell(found: Sequence[Draft], *, append: bool, stored: bool) -> None:
+    for draft in found:
+        where = f"{draft.new.workload} on {draft.new.arm}: {draft.new.name}"
+        if draft.kept is not None:
+            tell(f"{where} (kept as it was: {one_line(draft.kept, 600)})")
+            continue
+        word = "replaced" if draft.old is not None and not append else "extended" if draft.old else "new"
+        tell(f"{where} ({word if stored else f'would be {word}'})")
+        for line in draft.changes():
+            tell(f"  {one_line(line)}")
+        if draft.phases is not None:
+            tell(f"  {one_line(draft.phases)}")
+        if draft.thinner is not None:
+            tell(f"  {one_line(draft.thinner)}")
+        if draft.thin is not None:
+            tell(f"  {draft.thin}")
+    for doubt in dict.fromkeys(doubt for draft in found for doubt in draft.doubts):
+        tell(f"doubt: {one_line(doubt)}")
+
+
+def _patch(root: Path, draft: Draft) -> str:
+    path = root / draft.new.name
+    before = None
+    if draft.old is not None:
+        try:
+            before = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BaselineError(
+                tried=f"read {path} for its patch", found=str(error), do="restore it, then propose again"
+            ) from error
+    return patch(draft.new.name, before, written(draft.new))
+
+
+def _new_folder(root: Path, rig: Rig, request: Request) -> Path:
+    """Return a folder no other proposal has, even one of the same second."""
+    stamp = "".join(c for c in request.when[:19] if c not in "-:")
+    parent = root / "reports" / "proposals"
+    name = f"{stamp}-{rig.name}"
+    number = 1
+    while (parent / name).exists():
+        number += 1
+        name = f"{stamp}-{rig.name}-{number}"
+    return parent / name
+
+
+def say_if_simulated(rig: Rig) -> None:
+    if rig.simulated:
+        tell(simulated.banner(rig.name))
+
+
+def _refuse_another_kind(root: Path, rig: Rig) -> None:
+    """A run's rig may have been overridden: its folder belongs to the rig of that name in this checkout."""
+    if rig.name in rig_names(root) and load_rig(rig.name, root=root).simulated != rig.simulated:
+        raise BaselineError(
+            tried=f"store a run of {rig.name} in baselines/{rig.name}",
+            found=f"the run says simulated = {str(rig.simulated).lower()}, rigs/{rig.name}.toml says otherwise",
+            do="give the simulated machine a rig of its own name",
+        )
+    refuse_mixture(root, rig.name, simulated=rig.simulated)
