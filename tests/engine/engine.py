@@ -19,7 +19,8 @@ from tokgate.server.launch import RunningServer, start
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / ".sglang-cpu"
-PLANT = ROOT / "tests" / "plant"
+PLANT = ROOT / "tests" / "plant"  # of faults
+SLOW = ROOT / "plant"
 PLAIN, NATURAL, PINNED = "baseline", "eagle3-2step", "eagle3-2step-pinned"
 DRAFT_STEPS = 2
 TIMEOUT_S = 120.0

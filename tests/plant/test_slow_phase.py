@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.plant.slow_phase import NOTHING, Amount, Amounts, BusyGpu, BusyHost, read_amounts, slowed
 from tests.probe.fake_cuda import FakeCuda
+from tokgate_plant import NOTHING, Amount, Amounts, BusyGpu, BusyHost, read_amounts, slowed
 
 
 def test_orders_are_read() -> None:
@@ -100,3 +102,21 @@ def test_the_gpu_is_busy_for_a_share_of_the_last_call_whose_time_is_known() -> N
     slower()
     # Calibrated by two kernels of 20 000 000 cycles that took 10 ms each: 2 000 000 cycles a millisecond.
     assert cuda.kernels == [20_000_000, 20_000_000, 4_000_000]
+
+
+def test_beside_the_file_stands_what_was_taken_up(tmp_path: Path) -> None:
+    """So whoever orders can tell "not seen" from "not planted"; and a server does not die of an order."""
+    file = tmp_path / "order"
+    amounts = Amounts(f"@{file}")
+    for text, longer in (("verify:+5%\n", Amount(share=0.05)), ("verfy:+5%", NOTHING), ("", NOTHING)):
+        file.write_text(text)
+        os.utime(
+            file, ns=(0, time.monotonic_ns())
+        )  # a later moment for each, however coarse the clock of files is
+        assert amounts.now("verify") == longer
+    told = [json.loads(line) for line in (tmp_path / "order.read").read_text().splitlines()]
+    assert [{k: v for k, v in line.items() if k != "pid"} for line in told] == [
+        {"order": "verify:+5%"},
+        {"refused": "no such slowdown: 'verfy:+5%'"},
+        {"order": ""},
+    ]

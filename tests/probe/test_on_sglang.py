@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.engine.conftest import prompts
-from tests.engine.engine import NATURAL, PLAIN, PLANT, ROOT, ask, built, engine_rig, serving
+from tests.engine.engine import NATURAL, PLAIN, ROOT, SLOW, ask, built, engine_rig, serving
 from tokgate.records import Generation
 from tokgate.stats.summary import summarise
 
@@ -64,7 +64,7 @@ def watch(arm: str, folder: Path, cases: tuple[str, ...], *, turns: int = 2) -> 
     rig = engine_rig("golden")
     environment = {
         **rig.server.environment,
-        "PYTHONPATH": f"{rig.server.environment['PYTHONPATH']}:{ROOT / 'probe'}:{PLANT}",
+        "PYTHONPATH": f"{rig.server.environment['PYTHONPATH']}:{ROOT / 'probe'}:{SLOW}",
         "TOKGATE_PROBE_OUT": str(out),
         "TOKGATE_PROBE_SWITCH": str(switch),
         "TOKGATE_PLANT": f"@{order}",

@@ -1,12 +1,17 @@
 """Slows chosen phases of a running SGLang by chosen amounts, for whatever must see it there and nowhere else.
 
-Found like the probe: this folder on PYTHONPATH. It patches the workers at once, so that hooks, which SGLang puts in
-when all plugins are loaded, are outside of it and see the slower phase whatever the order on PYTHONPATH.
+Found like the probe: this folder on PYTHONPATH, and nowhere else: nothing is installed, and no timed launch of the gate
+carries it. It patches the workers at once, so that hooks, which SGLang puts in when all plugins are loaded, are outside of
+it and see the slower phase whatever the order on PYTHONPATH.
 
     TOKGATE_PLANT="verify:+10%"            a tenth of what its last call took by itself
     TOKGATE_PLANT="draft:+2ms,rest:+1ms"   two at once
     TOKGATE_PLANT="verify:+10%/2"          every second call only: neighbours can be compared, however busy the machine
     TOKGATE_PLANT="@/path/to/file"         the same from a file, read anew whenever it has changed; empty: nothing
+
+Beside such a file, in FILE.read, each scheduler writes what it patched, and every order as it takes it up: one JSON object a
+line. So whoever ordered can tell "not seen" from "not planted". An order that makes no sense is refused there, and nothing is
+slowed: the server it runs in must not die of it. In the variable itself it is an error.
 
 Phases: draft, verify, draft_extend, decode (plain), and rest, in milliseconds only: in a cycle, outside of the others.
 On a CPU the host waits busily, on a GPU the GPU is kept busy. The time comes before the call's own work: what the caches
@@ -17,6 +22,7 @@ have lost meanwhile, some tenths of a millisecond on a busy CPU, is then missed 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import sys
@@ -84,16 +90,36 @@ class Amounts:
         self._written = 0
         self._amounts = {} if self._file else read_amounts(order)
 
+    def tell(self, **what: object) -> None:
+        """Append a line to FILE.read; a folder that is gone is nothing to die of."""
+        if self._file is None:
+            return
+        try:
+            with self._file.with_name(f"{self._file.name}.read").open("a", encoding="utf-8") as told:
+                told.write(json.dumps({"pid": os.getpid(), **what}) + "\n")
+        except OSError:
+            return
+
     def now(self, phase: str) -> Amount:
         if self._file:
             try:
                 written = self._file.stat().st_mtime_ns
                 if written != self._written:
-                    self._amounts = read_amounts(self._file.read_text(encoding="utf-8"))
                     self._written = written
-            except FileNotFoundError:
+                    self._read(self._file)
+            except OSError:
                 self._amounts = {}
         return self._amounts.get(phase, NOTHING)
+
+    def _read(self, file: Path) -> None:
+        self._amounts = {}
+        try:
+            text = file.read_text(encoding="utf-8")
+            self._amounts = read_amounts(text)
+        except ValueError as error:
+            self.tell(refused=str(error))
+        else:
+            self.tell(order=text.strip())
 
 
 class Delay(Protocol):
@@ -135,7 +161,7 @@ class BusyGpu:
             self._took_ms = self._begin.elapsed_time(self._end)
             self._begin = self._end = None
         if longer := amount.of(self._took_ms):
-            self._cuda._sleep(int(longer * self._speed()))
+            self._cuda._sleep(int(longer * self._speed()))  # noqa: SLF001 - torch has no public kernel that waits
         if self._end is not None:
             return call()
         self._begin = self._event()
@@ -152,7 +178,7 @@ class BusyGpu:
         if not self._cycles_per_ms:
             for _ in range(2):  # the first one loads the kernel
                 begin = self._event()
-                self._cuda._sleep(20_000_000)
+                self._cuda._sleep(20_000_000)  # noqa: SLF001 - as above
                 end = self._event()
                 end.synchronize()
                 self._cycles_per_ms = 20_000_000 / begin.elapsed_time(end)
@@ -181,7 +207,7 @@ def _decodes(args: tuple[Any, ...]) -> bool:
 
 
 def _in_scheduler() -> bool:
-    frame: FrameType | None = sys._getframe()
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the documented way to look at one's callers
     while frame is not None and frame.f_code.co_name != "run_scheduler_process":
         frame = frame.f_back
     return frame is not None
@@ -192,9 +218,12 @@ def register() -> None:
     order = os.environ.get("TOKGATE_PLANT")
     if not order or not _in_scheduler():
         return
-    import torch
-
     amounts = Amounts(order)
+    try:
+        import torch  # noqa: PLC0415 - in schedulers only
+    except ModuleNotFoundError:
+        return  # no SGLang that computes anything: a stand-in, which may do itself what is ordered
+    patched = []
     for module, names in WORKERS.items():
         try:
             worker = import_module(module)
@@ -205,3 +234,5 @@ def register() -> None:
             delay = BusyGpu(torch.cuda) if torch.cuda.is_available() else BusyHost()
             kind = getattr(worker, owner)
             setattr(kind, method, slowed(getattr(kind, method), phase, amounts, delay))
+            patched.append(f"{module}.{name}")
+    amounts.tell(patched=patched, waits="gpu" if torch.cuda.is_available() else "host")

@@ -1,0 +1,208 @@
+"""`tokgate selftest`: what this host's gate is known to see."""
+
+from __future__ import annotations
+
+import datetime as dt
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from tokgate.cli.checkout import pass_root
+from tokgate.cli.rig import rig_set
+from tokgate.cli.selftest_result import result
+from tokgate.cli.telling import tell
+from tokgate.errors import UsageError
+from tokgate.records import EXIT_CODES, Outcome
+from tokgate.records.selftest import SelfTest
+from tokgate.report import simulated
+from tokgate.rig.load import load_rig
+from tokgate.rig.models import Rig
+from tokgate.session.selftest import SelfTesting
+from tokgate.session.selftest_plan import Asked, check, describe
+from tokgate.stats.bounds import MODES, by_modes, runs_to_confirm
+from tokgate.verdicts.metrics import METRICS, floor_of
+from tokgate.verdicts.selftest_file import FOLDER, percent, stored_selftests
+
+INTERRUPTED = 2  # pytest's own code for it
+MOST_STORED = 4  # with as many again they confirm a loss
+
+
+@click.command()
+@click.option("--rig", "name", required=True, metavar="NAME", help="The rig whose host is tested.")
+@click.option("--arm", help="The arm to launch. Default: the first one with EAGLE-3, else the control arm.")
+@click.option("--workload", "workloads", multiple=True, help="May be repeated. Default: the rig's first one.")
+@click.option("--restarts", default=8, show_default=True, help="Server runs, those of the baseline counted.")
+@click.option(
+    "--baseline-runs", type=int, help="How many of them stand for the baseline. Default: half, 4 at most."
+)
+@click.option(
+    "--session-runs",
+    type=int,
+    help="How many of the others a session has. Default: as many as confirm a loss.",
+)
+@click.option(
+    "--plant",
+    default="0.05,0.10,0.20",
+    show_default=True,
+    metavar="LOSS,…",
+    help="Losses of throughput to plant, as shares.",
+)
+@click.option("--repeats", type=int, help="Barrier starts of each block. Default: the workload's own.")
+@click.option("--budget", type=float, metavar="SECONDS", help="Begin nothing that would end later.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    help=f"Keep the result in {FOLDER}/ of this folder instead of the checkout's.",
+)
+@click.option(
+    "--report-dir", type=click.Path(path_type=Path), help="Where what is raw goes. Default: reports/."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--show", is_flag=True, help="Print what is stored of this rig, and measure nothing.")
+@rig_set
+@pass_root
+def selftest(
+    root: Path,
+    *,
+    name: str,
+    arm: str | None,
+    workloads: Sequence[str],
+    restarts: int,
+    baseline_runs: int | None,
+    session_runs: int | None,
+    plant: str,
+    repeats: int | None,
+    budget: float | None,
+    store: Path | None,
+    report_dir: Path | None,
+    dry_run: bool,
+    show: bool,
+    overrides: Sequence[str],
+) -> None:
+    """Measure, on this rig's own host, how often the gate alarms over nothing and which planted losses it sees.
+
+    An arm is started several times; slowdowns are switched on and off while it runs. What comes out is stored as
+    selftests/RIG/….json, and reports say it beside their verdicts. Ends with 0, with 10 where it broke off early (what there
+    is is kept), with 11 where nothing can be measured or planted here.
+    """
+    rig = load_rig(name, root=root, overrides=overrides)
+    place = store or root
+    if rig.simulated:
+        tell(simulated.banner(rig.name))
+    before = stored_selftests(place, rig.name)
+    if show:
+        _show(rig, [one for _, one in before])
+        return
+    stored_runs = min(restarts // 2, MOST_STORED) if baseline_runs is None else baseline_runs
+    asked = Asked(
+        arm=arm or next((a.name for a in rig.arms if a.kind == "eagle3"), rig.control.name),
+        workloads=tuple(workloads) or (rig.workloads[0].name,),
+        levels=_levels(plant),
+        restarts=restarts,
+        baseline_runs=stored_runs,
+        session_runs=_session_runs(restarts - stored_runs, stored_runs)
+        if session_runs is None
+        else session_runs,
+        repeats=repeats,
+        budget_s=budget,
+    )
+    check(rig, asked)
+    known = next((one.seconds_a_run for _, one in before if _alike(one, asked)), None)
+    for line in describe(rig, asked, known):
+        tell(line)
+    for line in _never(rig, asked):
+        tell(line)
+    if dry_run:
+        return
+    name = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}-{rig.name}-selftest"
+    folder = (report_dir or root / "reports").resolve() / name
+    testing = SelfTesting(
+        rig, asked, name=name, folder=folder, root=root, store=place, commit=_commit(root), say=tell
+    )
+    try:
+        with _terminated():
+            found = testing.run()
+    except KeyboardInterrupt:
+        tell(f"interrupted: what was measured is kept in {place / FOLDER / rig.name / f'{name}.json'}")
+        raise SystemExit(INTERRUPTED) from None
+    for line in result(found):
+        tell(line)
+    tell(f"stored: {place / FOLDER / rig.name / f'{name}.json'}; raw: {folder}")
+    if not found.complete:
+        raise SystemExit(EXIT_CODES[Outcome.INCONCLUSIVE])
+
+
+def _show(rig: Rig, stored: Sequence[SelfTest]) -> None:
+    if not stored:
+        tell(f"no self-test of {rig.name} is stored: tokgate selftest --rig {rig.name}")
+    for one in stored:
+        for line in result(one):
+            tell(line)
+
+
+def _never(rig: Rig, asked: Asked) -> Iterator[str]:
+    """Yield why some of the losses will not be called, whatever is measured."""
+    if by_modes(asked.baseline_runs, asked.session_runs) > MODES:
+        yield (
+            f"note: server runs, {asked.session_runs} against {asked.baseline_runs}, confirm no loss, since two modes of a server "
+            "may show as much by chance: none will be called; --restarts 8 is the fewest that can"
+        )
+    floor = floor_of(rig, METRICS["decode_tok_s"]).relative
+    below = [percent(level) for level in asked.levels if level <= floor]
+    if below:
+        yield (
+            f"note: the rig calls no loss of up to {percent(floor)} (floors.decode_tok_s): {', '.join(below)} "
+            "will not be called, however well it is seen"
+        )
+
+
+def _session_runs(later: int, stored: int) -> int:
+    return max(1, min(later, runs_to_confirm(stored) or later))
+
+
+def _levels(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(sorted({float(part) for part in text.split(",") if part.strip()}))
+    except ValueError:
+        raise UsageError(
+            tried="reading --plant",
+            found=repr(text),
+            do="write shares with commas between: --plant 0.05,0.10",
+        ) from None
+
+
+def _alike(one: SelfTest, asked: Asked) -> bool:
+    return one.arm == asked.arm and one.workloads == asked.workloads and len(one.levels) == len(asked.levels)
+
+
+@contextmanager
+def _terminated() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C: the server is stopped and what was measured is kept."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal calls it
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _commit(root: Path) -> str | None:
+    """Return the checkout's commit, with "+dirty" when it has changes; None outside git."""
+    try:
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, timeout=10, check=True
+        )
+        changes = subprocess.run(
+            ["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return head.stdout.strip() + ("+dirty" if changes.stdout.strip() else "")
