@@ -165,7 +165,9 @@ def test_a_metric_known_for_some_generations_only_is_unknown() -> None:
 
 
 def test_numbers_of_two_sources_are_told_apart() -> None:
-    silent = make_generation(index=5, counters=ServerCounters(dialect="0.5.9", completion_tokens=256))
+    silent = make_generation(
+        index=5, counters=ServerCounters(dialect="0.5.9", completion_tokens=256, cached_tokens=0)
+    )
     found = accepted(make_launch((*series()[:5], silent)))
 
     assert any("values of 2 sources are mixed" in w for w in found.series["decode_tok_s"].warnings)

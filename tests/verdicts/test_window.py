@@ -12,6 +12,7 @@ from tokgate.records import GenerationStatus, GpuHolder, LaunchEvidence, Outcome
 from tokgate.records.telemetry import Telemetry
 from tokgate.stats.strangers import NAMES_NOBODY
 from tokgate.verdicts.establish import Established, establish, establish_workload
+from tokgate.verdicts.validity import between_runs
 from tokgate.verdicts.window_notes import notes
 
 RIG = make_rig()
@@ -217,18 +218,78 @@ def test_how_the_watching_went_is_noted(changes: dict[str, Any], note: str) -> N
     assert any(line.startswith(note) for line in notes(launch))
 
 
-def test_clocks_that_differ_between_windows_and_a_stolen_host_are_noted() -> None:
-    odd = window(5, card(0, mhz=1700.0), card(1), host_steal=0.08)
-    assert notes(watched(*quiet(odd))) == (
-        "clocks differed between windows of single on 1 GPUs, by more than 5%: GPU 0 from 1700 to 1980 MHz",
+def test_a_stolen_host_is_noted() -> None:
+    launch = watched(*quiet(window(5, host_steal=0.08)))
+    accepted(launch)
+    assert notes(launch) == (
         "the hypervisor gave up to 8.0% of the host's time to somebody else in one window",
     )
 
 
-def test_a_card_below_the_others_is_noted() -> None:
-    launch = watched(*(window(b, card(0), card(1), card(2, mhz=1605.0)) for b in range(6)))
-    accepted(launch)
-    assert notes(launch) == ("GPU 2 ran at 1605 MHz in single, the others at 1980: all wait for it",)
+@pytest.mark.parametrize("mhz", [1881.0, 1870.0])
+def test_a_clock_that_was_not_one_makes_the_windows_worthless(mhz: float) -> None:
+    """1881 of 1980 MHz is 5 % less: the limit itself is none."""
+    launch = watched(*quiet(window(5, card(0, mhz=mhz), card(1))))
+    if mhz == 1881.0:
+        accepted(launch)
+        return
+    verdict = refused(launch)
+
+    assert (
+        "the clock of GPU 0 was not one in single: GPU 0 ran at 1870 MHz in start 5 and at 1980 in start 0, more than "
+        "5% apart"
+    ) in verdict.headline
+    assert "GPU 0: 5.6% between windows" in verdict.evidence
+    assert "nvidia-smi -q -d CLOCK,POWER,PERFORMANCE" in (verdict.do or "")
+
+
+def test_a_card_below_the_others_makes_all_wait_for_it() -> None:
+    slow: dict[str, Any] = {"mhz": 1605.0, "reasons": {"sw_power_cap": 10}}
+    verdict = refused(watched(*(window(b, card(0), card(1), card(2, **slow)) for b in range(6))))
+
+    assert (
+        "GPU 2 ran at 1605 MHz in single, the others at 1980: all wait for it (at its power limit)"
+        in verdict.headline
+    )
+
+
+@pytest.mark.parametrize(("mhz", "fit"), [(1815.0, True), (1790.0, True), (1700.0, False)])
+def test_a_card_at_its_power_limit_is_regulated_and_given_more_room(mhz: float, fit: bool) -> None:
+    """1815 to 1890 MHz were seen between windows of one H200 that prefills and decodes."""
+    capped: dict[str, Any] = {"reasons": {"sw_power_cap": 7}}
+    windows = (
+        *(window(b, card(0, mhz=1890.0, **capped)) for b in range(5)),
+        window(5, card(0, mhz=mhz, **capped)),
+    )
+    if fit:
+        accepted(watched(*windows))
+    else:
+        assert "more than 10% apart" in refused(watched(*windows)).headline
+
+
+def test_a_clock_of_too_few_rows_or_of_a_warm_up_says_nothing() -> None:
+    accepted(watched(*quiet(window(5, card(0, mhz=300.0, rows=2), card(1)))))
+    accepted(watched(window(9, card(0, mhz=300.0), warmup=True), *(window(b) for b in range(6))))
+
+
+def test_a_clock_that_moved_between_runs_of_an_arm_makes_them_two_machines() -> None:
+    """Each run is steady in itself: only together they show it."""
+    slow = watched(
+        *(window(b, card(0, mhz=1700.0), card(1, mhz=1700.0)) for b in range(6)), id="04-baseline-again"
+    )
+    launches = (
+        watched(),
+        slow.model_copy(update={"launch": slow.launch.model_copy(update={"role": "restart"})}),
+    )
+    for launch in launches:
+        accepted(launch)
+    (found,) = between_runs(RIG, launches, "single")
+
+    assert found.what == (
+        "the clock moved between server runs: GPU 0 ran at 1700 MHz in single on 04-baseline-again, at 1980 on "
+        "01-baseline, more than 5% apart"
+    )
+    assert between_runs(RIG, launches[:1], "single") == ()
 
 
 def test_the_power_draw_of_a_hang_is_evidence_beside_the_failure() -> None:

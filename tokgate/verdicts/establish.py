@@ -10,11 +10,14 @@ from tokgate.records import Generation, LaunchEvidence, Outcome, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig, WorkloadSpec
 
+from .cached import cached
 from .effective import contradicted
 from .environment import unproven
+from .headroom import at_its_ceiling
 from .series import Series, series_of
 from .shortfall import Shortfall
 from .slate import contradicted_gpus, unclean
+from .unsteady import unsteady
 from .window import disturbed, hazy, unwatched
 
 # Load and network make the two differ by a few per cent. A server that tells half as much again as ever arrived
@@ -51,7 +54,8 @@ def establish(
     is proven, it was alive and answered after the last generation. Of the workload: not one generation failed, at
     least `at_least` good ones besides the warm-up, counters without contradiction, as many tokens as asked for, a
     decode rate that the client can believe, and (with `decode`) one for every generation. Of its windows (with
-    `decode`): most were watched, nobody else computed, no card was held back. `also`: what the caller knows of.
+    `decode`): most were watched, nobody else computed, no card was held back, the clocks were one. `also`: what the
+    caller knows of.
     """
     mine = tuple(g for g in launch.generations if g.workload == workload)
     good = tuple(
@@ -83,9 +87,14 @@ def establish(
 
 
 def establish_workload(
-    rig: Rig, launch: LaunchEvidence, workload: str, *, check: str
+    rig: Rig, launch: LaunchEvidence, workload: str, *, check: str, whole: bool = True
 ) -> Established | Verdict:
-    """Establish a workload of the rig: everything it asks for must be there."""
+    """Establish a workload of the rig: everything it asks for must be there, and its window must be fit to judge by.
+
+    The window: no prompt came from the prefix cache, the client was far from its ceiling, the warm-up was over and the
+    numbers did not move. Without `whole` this is left to the caller: the checks that judge just that. What takes
+    several launches to see is validity.py's.
+    """
     spec = next((w for w in rig.workloads if w.name == workload), None)
     arm = next((a for a in rig.arms if a.name == launch.launch.arm), None)
     if spec is None or arm is None:
@@ -95,13 +104,28 @@ def establish_workload(
             do="judge the run with the rig it was measured with (rig.json in its folder)",
         )
         return invalid(check, [shortfall], launch=launch, workload=workload)
-    return establish(
+    found = establish(
         launch,
         workload,
         at_least=spec.repeats * spec.concurrency,
         check=check,
         also=(*_of_rig(rig, launch), *contradicted(rig, arm, launch), *_crowds(launch, spec)),
     )
+    if isinstance(found, Verdict) or not whole:
+        return found
+    objections = list(_of_window(rig, found, spec))
+    if objections:
+        return invalid(check, objections, launch=launch, workload=workload, n=len(found.good), raw=found.raw)
+    return found
+
+
+def _of_window(rig: Rig, found: Established, spec: WorkloadSpec) -> Iterable[Shortfall]:
+    yield from (
+        one for one in (cached(found.good, spec), at_its_ceiling(found.launch, spec.name)) if one is not None
+    )
+    unsteadiness = unsteady(rig, found.launch, spec.name, found.series)
+    if unsteadiness is not None:
+        yield from unsteadiness.established
 
 
 def _of_rig(rig: Rig, launch: LaunchEvidence) -> Iterable[Shortfall]:

@@ -11,6 +11,7 @@ from tokgate.records.telemetry import GpuWindow, Stranger, Telemetry, Window
 from tokgate.rig.models import Rig
 from tokgate.stats.strangers import NAMES_NOBODY
 
+from .clocks import uneven
 from .shortfall import Shortfall
 
 # Reasons why a card is slower than it should be. sw_power_cap is not among them: a card at its power limit under
@@ -37,6 +38,7 @@ def disturbed(launch: LaunchEvidence, workload: str) -> Iterable[Shortfall]:
     yield from _unseen(told, windows)
     yield from _strangers(launch, windows)
     yield from _slowed(windows)
+    yield from uneven(windows)
     yield from _hanging(windows)
 
 

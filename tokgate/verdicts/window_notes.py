@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 
 from tokgate.records import LaunchEvidence
 from tokgate.records.telemetry import Window
 
-# Between windows of one workload on one card, and between cards; more is noted.
-CLOCK_SPREAD = 0.05
 # Rows a second that the watching aims at on the same machine; fewer are noted.
 WANTED_HZ = 5.0
 # What a neighbour on the hypervisor took of all cores.
@@ -34,7 +31,6 @@ def notes(launch: LaunchEvidence) -> tuple[str, ...]:
             found.append(
                 f"sw_power_cap was active in {len(capped)} of {len(windows)} windows: normal under full load"
             )
-        found += _uneven_clocks(windows)
         found += [f"no GPU tells {name}: {why}" for name, why in sorted(told.missing.items())]
     found += _counted(windows, [w.host_unknown for w in windows], "the host's load is unknown")
     stolen = max((w.host_steal for w in windows if w.host_steal is not None), default=0.0)
@@ -57,25 +53,3 @@ def _counted(windows: Sequence[Window], reasons: Sequence[str | None], what: str
     given = [why for why in reasons if why is not None]
     if given:
         yield f"{what} in {len(given)} of {len(windows)} windows: {given[0]}"
-
-
-def _uneven_clocks(windows: Sequence[Window]) -> Iterable[str]:
-    """Yield where one card's clock differed between windows, or one card ran below the others."""
-    for workload in dict.fromkeys(w.workload for w in windows):
-        clocks: dict[int, list[float]] = {}
-        for window in windows:
-            for gpu in window.gpus if window.workload == workload else ():
-                if gpu.sm_mhz is not None:
-                    clocks.setdefault(gpu.index, []).append(gpu.sm_mhz.median)
-        wide = {i: (min(c), max(c)) for i, c in clocks.items() if max(c) - min(c) > CLOCK_SPREAD * max(c)}
-        if wide:
-            index, (low, high) = next(iter(wide.items()))
-            yield (
-                f"clocks differed between windows of {workload} on {len(wide)} GPUs, by more than "
-                f"{CLOCK_SPREAD:.0%}: GPU {index} from {low:.0f} to {high:.0f} MHz"
-            )
-        usual = {index: statistics.median(told) for index, told in clocks.items()}
-        middle = statistics.median(usual.values()) if usual else 0.0
-        for index, clock in usual.items():
-            if clock < (1 - CLOCK_SPREAD) * middle:
-                yield f"GPU {index} ran at {clock:.0f} MHz in {workload}, the others at {middle:.0f}: all wait for it"

@@ -17,7 +17,7 @@ from tokgate.verdicts.checks.client_headroom import client_headroom
     ],
 )
 def test_a_client_near_its_ceiling_measures_itself(events: int, outcome: Outcome, words: str) -> None:
-    load = ClientLoad(cpu_s=1, wall_s=1, events=events, ceiling_events_per_s=10_000)
+    load = ClientLoad(cpu_s=0.1, wall_s=1, events=events, ceiling_events_per_s=10_000)
     (verdict,) = client_headroom(make_rig(), make_launch(client={"single": load}), "single")
 
     assert verdict.outcome is outcome
@@ -38,3 +38,15 @@ def test_a_workload_without_a_record_is_invalid() -> None:
     (verdict,) = client_headroom(make_rig(), make_launch(client={}), "single")
 
     assert verdict.outcome is Outcome.INVALID
+
+
+def test_a_client_that_computed_most_of_the_time_was_the_limit_however_few_events_came() -> None:
+    """On a busy machine an event costs more than it did when the ceiling was measured."""
+    load = ClientLoad(cpu_s=0.8, wall_s=1, events=1000, ceiling_events_per_s=10_000)
+    (verdict,) = client_headroom(make_rig(), make_launch(client={"single": load}), "single")
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "client at 80.0% of its ceiling" in verdict.headline
+    assert (
+        "1,000 of 10,000 events/s against a server that does nothing, 80.0% of a core" in verdict.evidence[1]
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_generation, make_launch, make_rig, series
 from tokgate.records import Outcome, Verdict
+from tokgate.verdicts.checks.decode_throughput import decode_throughput
 from tokgate.verdicts.checks.steadiness import drift, steadiness
 
 
@@ -25,21 +26,69 @@ def test_a_steady_launch_passes_and_shows_its_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rates", "words", "do"),
+    ("rates", "outcome", "words", "do"),
     [
-        ((100.0, 98.0, 96.0, 94.0, 92.0, 90.0), "still moving, -10.5% from first to last", "raise warmup"),
-        ((30.0, 44.5, 44.7, 44.6, 44.4, 44.8), "the first value is -32.7% off the others", "raise warmup"),
-        ((100.0, 80.0, 120.0, 90.0, 110.0, 95.0), "spread 15.2%, more than 5.0%", "what else runs"),
-        (STEADY[:4], "n=4 cannot show a trend, needs 1 more", "set repeats of single to 5"),
+        (
+            (100.0, 98.0, 96.0, 94.0, 92.0, 90.0),
+            Outcome.INVALID,
+            "single was still moving, -10.5% from first to last",
+            "raise warmup",
+        ),
+        (
+            (30.0, 44.5, 44.7, 44.6, 44.4, 44.8),
+            Outcome.INVALID,
+            "the warm-up of single was not over: the first value is -32.7% off the others",
+            "raise warmup",
+        ),
+        (
+            (100.0, 80.0, 120.0, 90.0, 110.0, 95.0),
+            Outcome.INCONCLUSIVE,
+            "spread 15.2%, more than 5.0%",
+            "what else runs",
+        ),
+        (
+            STEADY[:4],
+            Outcome.INCONCLUSIVE,
+            "n=4 cannot show a trend, needs 1 more",
+            "set repeats of single to 5",
+        ),
     ],
 )
-def test_what_is_not_steady_is_inconclusive_and_named(rates: Sequence[float], words: str, do: str) -> None:
+def test_what_is_not_steady_is_named_and_what_is_established_is_invalid(
+    rates: Sequence[float], outcome: Outcome, words: str, do: str
+) -> None:
     verdict = judged(rates)
 
-    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.outcome is outcome
     assert words in verdict.headline
     assert verdict.do is not None
     assert do in verdict.do
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        (44.73, 44.71, 44.68, 44.66, 44.63, 44.60),  # in perfect order, 0.3 %
+        (44.0, 44.5, 44.7, 44.6, 44.4, 44.8),  # the first is 1.3 % off
+        (46.0, 44.5, 45.9, 44.6, 46.2, 44.8),  # as far off as the others lie from one another
+    ],
+)
+def test_what_lies_below_a_floor_or_within_the_noise_is_steady(rates: Sequence[float]) -> None:
+    assert judged(rates).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    "rates", [(100.0, 98.0, 96.0, 94.0, 92.0, 90.0), (30.0, 44.5, 44.7, 44.6, 44.4, 44.8)]
+)
+def test_nothing_else_is_judged_from_a_window_that_was_not_steady(rates: Sequence[float]) -> None:
+    """A budget that it would miss, and one that it would keep: neither is a regression, neither a pass."""
+    for limit in (10.0, 1000.0):
+        budget = {"metric": "decode_tok_s", "arm": "baseline", "workload": "single", "at_least": limit}
+        (verdict,) = decode_throughput(make_rig(budgets=[budget]), make_launch(series(rates)), "single")
+
+        assert verdict.outcome is Outcome.INVALID
+        assert "single" in verdict.headline
+        assert verdict.do is not None
 
 
 def test_a_rig_for_a_busy_machine_widens_the_limits() -> None:
@@ -74,8 +123,10 @@ def test_an_arm_is_judged_by_its_cycle_since_prompts_differ_in_acceptance() -> N
     [
         (1.0, Outcome.PASS, "no drift"),
         (0.99, Outcome.PASS, "no drift: control 44.6 before, 44.2 tok/s after (-1.0%, less than a floor)"),
-        (0.9, Outcome.INCONCLUSIVE, "the machine drifted by -10.0%: control 44.6 before, 40.1 tok/s after"),
-        (1.1, Outcome.INCONCLUSIVE, "the machine drifted by +10.0%"),
+        (0.997, Outcome.PASS, "no drift"),
+        (0.95, Outcome.INCONCLUSIVE, "drift not excluded, -5.0%: control 44.6 before, 42.4 tok/s after"),
+        (0.9, Outcome.INVALID, "the machine drifted by -10.0%: control 44.6 before, 40.1 tok/s after"),
+        (1.1, Outcome.INVALID, "the machine drifted by +10.0%"),
     ],
 )
 def test_drift_either_way_is_told_with_both_numbers(factor: float, outcome: Outcome, words: str) -> None:

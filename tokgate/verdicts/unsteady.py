@@ -1,0 +1,96 @@
+"""A window that was not steady: its warm-up was not over, or the numbers moved while they were taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tokgate.records import LaunchEvidence
+from tokgate.rig.models import Rig
+from tokgate.stats.steady import NEEDED_FOR_TREND, Steadiness, steadiness_of
+
+from .metrics import METRICS, Metric, floor_of, throughput_metric
+from .series import Series
+from .shortfall import Shortfall
+
+SPREAD = 0.05  # robust CV; a quiet CPU shows 0.01, a busy one 0.2, one GPU 0.001-0.02
+
+
+class Found(NamedTuple):
+    steadiness: Steadiness
+    established: tuple[Shortfall, ...]  # makes the window worthless
+    doubts: tuple[Shortfall, ...]  # too few values, or too wide a spread, to tell
+
+
+def steady_metric(rig: Rig, arm: str, workload: str) -> Metric:
+    """Return what the machine's own pace is told by: of a speculating arm the cycle, else what speed means.
+
+    Prompts differ in acceptance, so an arm's tok/s may spread without any unsteadiness of the machine.
+    """
+    if rig.arm(arm).kind == "eagle3":
+        return METRICS["cycle_ms"]
+    return throughput_metric(rig.workload(workload).concurrency)
+
+
+def unsteady(rig: Rig, launch: LaunchEvidence, workload: str, series: Mapping[str, Series]) -> Found | None:
+    """Judge one workload of one launch; None where its metric is unknown or a single value."""
+    metric = steady_metric(rig, launch.launch.arm, workload)
+    mine = series.get(metric.name)
+    if mine is None or len(mine.values) < 2:
+        return None
+    found = steadiness_of(mine.values)
+    floor = floor_of(rig, metric).relative
+    told = (
+        f"{metric.words} in order: " + ", ".join(metric.bare(v) for v in mine.values) + f" {metric.unit}",
+    )
+    return Found(
+        found, tuple(_established(found, floor, workload, told)), tuple(_doubts(found, floor, workload))
+    )
+
+
+def _established(found: Steadiness, floor: float, workload: str, told: tuple[str, ...]) -> list[Shortfall]:
+    shortfalls = []
+    if found.trending(floor) and found.trend is not None:
+        shortfalls.append(
+            Shortfall(
+                what=f"{workload} was still moving, {found.trend:+.1%} from first to last",
+                do=f"raise warmup of {workload}, and look at clocks, heat and the machine's other load",
+                evidence=told,
+            )
+        )
+    if found.still_warming(floor):
+        shortfalls.append(
+            Shortfall(
+                what=f"the warm-up of {workload} was not over: the first value is {found.first:+.1%} off the others",
+                do=f"raise warmup of {workload} by one",
+                evidence=told,
+            )
+        )
+    return shortfalls
+
+
+def _doubts(found: Steadiness, floor: float, workload: str) -> list[Shortfall]:
+    doubts = []
+    if found.trend is None:
+        doubts.append(
+            Shortfall(
+                what=f"n={found.n} cannot show a trend, needs {NEEDED_FOR_TREND - found.n} more",
+                do=f"set repeats of {workload} to {NEEDED_FOR_TREND} or more",
+            )
+        )
+        if found.may_be_warming(floor) and not found.still_warming(floor):
+            doubts.append(
+                Shortfall(
+                    what=f"the first value is {found.first:+.1%} off the others, too few to tell whether by chance",
+                    do=f"raise warmup of {workload} by one",
+                )
+            )
+    limit = max(SPREAD, floor)
+    if found.robust_cv > limit:
+        doubts.append(
+            Shortfall(
+                what=f"spread {found.robust_cv:.1%}, more than {limit:.1%}",
+                do="find what else runs on the machine; then measure again",
+            )
+        )
+    return doubts
