@@ -40,6 +40,7 @@ EAGLE3 = {
 }
 VARIABLES = {"NCCL_ALGO": "Ring", "SPT_NOENV": "1"}
 STEADY = (44.6, 44.5, 44.7, 44.6, 44.4, 44.8)
+ONE_RUN = {"gpu_time_s": 0}  # [sampling] of a test about one server run: no restart has to confirm its losses
 
 
 def make_rig(**changes: Any) -> Rig:
@@ -247,6 +248,21 @@ def eagle3(
     name = f"02-{arm}"
     generations = series(tok_s, launch=name, verify_ct=verify_ct, workload=workload, concurrency=concurrency)
     return make_launch(generations, id=name, arm=arm, role="arm", **changes)
+
+
+def restarted(launch: LaunchEvidence, number: int = 1, *, round: int | None = None) -> LaunchEvidence:  # noqa: A002 - the record's own name
+    """The same evidence as of a further server run of its arm, as the stop rule asks for one."""
+    name = f"{6 + number:02}-{launch.launch.arm}-restart-{number}"
+    timed = launch.launch.stands_for_arm
+    changes = {"id": name, "role": "restart" if timed else launch.launch.role, "round": round or number}
+    own = launch.launch.model_copy(update=changes)
+    return launch.model_copy(
+        update={
+            "launch": own,
+            "server": launch.server and launch.server.model_copy(update={"launch": own}),
+            "generations": tuple(g.model_copy(update={"launch": name}) for g in launch.generations),
+        }
+    )
 
 
 def make_fingerprint(changes: dict[str, str | None] | None = None) -> Fingerprint:

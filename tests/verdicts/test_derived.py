@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig, series
+from tests.verdicts.evidence import ONE_RUN, STEADY, controls, eagle3, make_rig, restarted, series
 from tests.verdicts.phase_evidence import NAME, carrying, phase, table
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase
@@ -24,24 +25,29 @@ JUDGE = {"cycle_ms": cycle_time, "accept_length": acceptance_length, "verify_ms"
 
 
 def rig(metric: str, margin: float, **changes: Any) -> Any:
-    return make_rig(
-        budgets=[{"metric": metric, "arm": "eagle3-2step", "break_even_margin": margin}], **changes
-    )
+    budget = {"metric": metric, "arm": "eagle3-2step", "break_even_margin": margin}
+    return make_rig(**{"budgets": [budget], "sampling": ONE_RUN, **changes})
 
 
 def judged(
     metric: str,
     margin: float = 0.05,
     *,
-    arm: LaunchEvidence | None = None,
+    arm: LaunchEvidence | Sequence[LaunchEvidence] | None = None,
     twins: tuple[LaunchEvidence, ...] | None = None,
+    **changes: Any,
 ) -> Verdict:
-    launch = arm or (carrying(table(phase(starts=VERIFY))) if metric.startswith("verify") else eagle3())
+    """Where a test is about one run of the arm, no restart has to confirm what it shows."""
+    launch = arm or one_run(metric)
     found = JUDGE.get(metric, verify_latency)(
-        rig(metric, margin), launch, "single", controls() if twins is None else twins
+        rig(metric, margin, **changes), launch, "single", controls() if twins is None else twins
     )
     (verdict,) = (v for v in found if v.metric == metric)
     return verdict
+
+
+def one_run(metric: str) -> LaunchEvidence:
+    return carrying(table(phase(starts=VERIFY))) if metric.startswith("verify") else eagle3()
 
 
 def ratio(verdict: Verdict) -> float:
@@ -86,11 +92,36 @@ def test_a_limit_is_nothing_the_value_has_changed_from(metric: str) -> None:
     ("margin", "outcome"), [(0.0, Outcome.PASS), (0.34, Outcome.INCONCLUSIVE), (0.5, Outcome.REGRESSED)]
 )
 def test_the_whole_interval_of_value_over_limit_decides(metric: str, margin: float, outcome: Outcome) -> None:
-    """It wins by 34.1 %, and the controls alone are known to half a per cent."""
+    """It wins by 34.1 %, and server runs of either side differ by half a per cent."""
     verdict = judged(metric, margin)
 
     assert verdict.outcome is outcome
     assert (verdict.do is None) is (outcome is Outcome.PASS)
+
+
+@pytest.mark.parametrize("metric", JUDGE)
+def test_a_limit_missed_by_a_single_run_wants_another_of_the_kind_that_measured_it(metric: str) -> None:
+    alone, again = (one_run(metric),), (one_run(metric), restarted(one_run(metric)))
+    verdict = judged(metric, 0.5, arm=alone, sampling={})
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "misses (not confirmed by restarts)" in verdict.headline
+    carrying = metric.startswith("verify")
+    assert verdict.wanted == {"eagle3-2step+phases" if carrying else "eagle3-2step": 1}
+    assert verdict.needs == f"1 more restart of eagle3-2step{' with instruments' if carrying else ''}"
+    assert verdict.headline.endswith(f"; needs {verdict.needs}")
+    confirmed = judged(metric, 0.5, arm=again, sampling={})
+    assert confirmed.outcome is Outcome.REGRESSED
+    assert confirmed.launches == tuple(launch.launch.id for launch in again)
+
+
+@pytest.mark.parametrize("metric", ["cycle_ms", "accept_length"])
+def test_one_slow_restart_of_two_misses_nothing(metric: str) -> None:
+    """It wins by 34 %, or by 20 %; 29 % is asked for, which both together miss by little and one not at all."""
+    slow = restarted(eagle3(tuple(v * 0.9 for v in (59.8, 59.6, 60.0, 59.7, 59.9, 59.8))))
+    verdict = judged(metric, 0.29, arm=(eagle3(), slow), sampling={})
+
+    assert verdict.outcome in (Outcome.INCONCLUSIVE, Outcome.INVALID)
 
 
 def test_the_limit_is_uncertain_too() -> None:
@@ -98,7 +129,8 @@ def test_the_limit_is_uncertain_too() -> None:
     steady, wide = eagle3((59.8,) * 6), (42.0, 46.5, 43.0, 46.0, 44.0, 45.0)
 
     assert judged("cycle_ms", 0.3, arm=steady).outcome is Outcome.PASS
-    assert judged("cycle_ms", 0.3, arm=steady, twins=controls(wide, wide)).outcome is Outcome.INCONCLUSIVE
+    unlike = controls(wide, wide[::-1])
+    assert judged("cycle_ms", 0.3, arm=steady, twins=unlike).outcome is Outcome.INCONCLUSIVE
 
 
 def test_all_of_the_derivation_stands_in_the_evidence() -> None:
@@ -111,7 +143,9 @@ def test_all_of_the_derivation_stands_in_the_evidence() -> None:
     assert "a plain token of 01-baseline: 22.42 (22.32–22.52) ms, n=6" in lines  # noqa: RUF001
     assert "a plain token of 04-baseline-again: 22.42" in lines
     assert "drift between the controls 0.0%" in lines
-    assert "the value itself: 27.000 ms (26.900–27.100), n=6" in lines  # noqa: RUF001
+    assert "the value itself: 27.000 ms (26.6" in lines
+    assert "server run" not in lines
+    assert "restarts of the twin: 1 seen beyond the first, so a prior of 0.50%" in lines
 
 
 def test_a_cycle_that_is_over_says_by_how_much_and_what_it_would_need() -> None:
@@ -151,7 +185,7 @@ def slow_drafter(*fixed: float) -> tuple[Verdict, ...]:
     budgets = [{"metric": "verify_ms", "break_even_margin": 0.5}]
     budgets += [{"metric": "verify_ms", "at_most": limit} for limit in fixed]
     arm = carrying(table(phase(starts=(14.0,) * 6), DRAFT, EXTEND))
-    return verify_latency(make_rig(budgets=budgets), arm, "single", controls())
+    return verify_latency(make_rig(budgets=budgets, sampling=ONE_RUN), arm, "single", controls())
 
 
 def test_a_verify_that_the_rest_leaves_no_room_says_what_took_it() -> None:
@@ -190,7 +224,7 @@ def test_a_verify_longer_than_a_whole_cycle_may_be_is_not_blamed_on_the_rest() -
 
 def test_the_tail_has_the_same_limit_as_the_middle() -> None:
     middle = judged("verify_ms")
-    tail = judged("verify_p95_ms", arm=carrying(table(phase(starts=VERIFY, tail=1.4))))
+    tail = judged("verify_p95_ms", arm=carrying(table(phase(starts=VERIFY, tail=1.7))))
 
     assert middle.reference is not None
     assert tail.reference is not None
@@ -217,12 +251,22 @@ def test_one_control_is_enough_but_brackets_nothing() -> None:
     assert "one control only: drift of the machine is not bracketed" in verdict.warnings
 
 
-def test_controls_that_drift_by_more_than_the_margin_left_decide_nothing() -> None:
+@pytest.mark.parametrize("metric", JUDGE)
+@pytest.mark.parametrize("margin", [0.0, 0.2, 1.0])
+def test_controls_that_drift_beyond_what_restarts_explain_are_no_limit(metric: str, margin: float) -> None:
     twins = controls(STEADY, tuple(v * 1.2 for v in STEADY))
-    verdict = judged("cycle_ms", 0.2, twins=twins)
+    verdict = judged(metric, margin, twins=twins)
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "drifted by +20.0%" in verdict.headline
+
+
+def test_controls_that_drift_by_more_than_the_margin_left_decide_nothing() -> None:
+    twins = controls(STEADY, tuple(v * 1.015 for v in STEADY))
+    verdict = judged("cycle_ms", 0.33, twins=twins)
 
     assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert "the controls drift by 20.0%" in verdict.headline
+    assert "the controls drift by 1.5%" in verdict.headline
 
 
 def test_a_verify_longer_than_its_cycle_is_disbelieved() -> None:
@@ -242,13 +286,13 @@ def test_on_a_hosts_clock_a_pause_of_one_rank_is_no_part_of_the_cycle() -> None:
     assert any("verify 27.00 (26.90–27.10) ms (p50 by the probe, host clock)" in e for e in verdict.evidence)  # noqa: RUF001
 
 
-def test_too_few_starts_say_how_many_are_missing() -> None:
+def test_the_repeats_that_the_instruments_are_allowed_are_enough() -> None:
     arm = carrying(table(phase(starts=VERIFY[:3])), starts=3)
     few = rig("verify_ms", 0.05, instruments={"repeats": 3})
     (verdict, *_) = verify_latency(few, arm, "single", controls())
 
-    assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert "n=3 a side needs 1 more" in verdict.headline
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.n == 3
 
 
 def test_fixed_and_derived_limits_stand_side_by_side() -> None:
@@ -256,7 +300,8 @@ def test_fixed_and_derived_limits_stand_side_by_side() -> None:
         budgets=[
             {"metric": "cycle_ms", "at_most": 20.8},
             {"metric": "cycle_ms", "break_even_margin": 0.05},
-        ]
+        ],
+        sampling=ONE_RUN,
     )
     fixed, derived = cycle_time(both, eagle3(), "single", controls())
 

@@ -70,7 +70,7 @@ CHECKS: dict[str, Check] = {
     "drift, second": lambda e: drift(RIG, (controls()[0], e), "single"),
     "cache_state": lambda e: cache_state(RIG, e, "single"),
     "client_headroom": lambda e: client_headroom(RIG, e, "single"),
-    "stored_baseline": lambda e: stored_baseline(RIG, e, "single", ABSENT, make_fingerprint()),
+    "stored_baseline": lambda e: stored_baseline(RIG, (e,), "single", ABSENT, make_fingerprint()),
 }
 
 
@@ -237,7 +237,7 @@ UNKNOWN_WORKLOAD: dict[str, Check] = {
     "drift": lambda _: drift(RIG, controls(), "other"),
     "cache_state": lambda e: cache_state(RIG, e, "other"),
     "client_headroom": lambda e: client_headroom(RIG, e, "other"),
-    "stored_baseline": lambda e: stored_baseline(RIG, e, "other", ABSENT, make_fingerprint()),
+    "stored_baseline": lambda e: stored_baseline(RIG, (e,), "other", ABSENT, make_fingerprint()),
 }
 
 

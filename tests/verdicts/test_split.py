@@ -9,8 +9,9 @@ from tests.verdicts.evidence import controls, eagle3, make_rig, make_run, series
 from tests.verdicts.phase_evidence import NAME, carrying, phase, table
 from tests.verdicts.test_baseline_update import drawn
 from tests.verdicts.test_launch_phases import timer, whole
-from tokgate.records import RunEvidence
+from tokgate.records import Launch, LaunchEvidence, RunEvidence
 from tokgate.records.phases import Phase
+from tokgate.rig.models import Floor
 from tokgate.verdicts.cycle_side import NONE_STORED, WITHOUT, Side, side_of_baseline, side_of_run
 from tokgate.verdicts.split import Split, split_change
 
@@ -175,3 +176,49 @@ def test_an_instrumented_launch_that_is_unfit_costs_the_phases_alone() -> None:
     assert found.phases == ()
     assert found.why_no_phases is not None
     assert "never finished" in found.why_no_phases
+
+
+def restart(factor: float, *, workloads: tuple[str, ...] = ()) -> LaunchEvidence:
+    arm = eagle3(tuple(v * factor for v in RATES))
+    name = "10-eagle3-2step-restart-1"
+    again = Launch(id=name, arm=ARM, role="restart", round=1, workloads=workloads)
+    assert arm.server is not None
+    generations = tuple(g.model_copy(update={"launch": name}) for g in arm.generations)
+    server = arm.server.model_copy(update={"launch": again})
+    return arm.model_copy(update={"launch": again, "server": server, "generations": generations})
+
+
+def test_a_change_is_by_server_runs_and_not_by_starts() -> None:
+    """Two runs of today that lie 4 % apart leave a change open that each of them, by its starts, would have shown."""
+    quiet = split(side(run()), side(run(1.05)))
+    made = run(1.03)
+    both = split(side(run()), side(made.model_copy(update={"launches": (*made.launches, restart(0.93))})))
+
+    assert quiet.decision is not None
+    assert both.decision is not None
+    assert (quiet.decision.runs_now, both.decision.runs_now) == (1, 2)
+    assert both.change == pytest.approx(math.sqrt(0.93 / 1.03) - 1)
+    assert quiet.interval is not None
+    assert both.interval is not None
+    assert both.interval[1] - both.interval[0] > quiet.interval[1] - quiet.interval[0]
+
+
+def test_the_floor_of_the_rig_says_how_far_runs_may_differ() -> None:
+    """A busy machine with a floor of 20 %: the prior of what restarts differ by is as wide."""
+    before, after = side(run()), side(run(1.05))
+    (narrow, wide) = (
+        split_change(ARM, "single", before, after, floor=floor)
+        for floor in (None, Floor(relative=0.2, absolute=2.0))
+    )
+    assert isinstance(narrow, Split)
+    assert isinstance(wide, Split)
+    assert narrow.interval is not None
+    assert wide.interval is not None
+    assert wide.interval[0] < narrow.interval[0] < narrow.interval[1] < 0 < wide.interval[1]
+
+
+def test_a_restart_that_took_another_workload_is_left_out() -> None:
+    made = run()
+    other = restart(0.9, workloads=("pair",))
+    found = side(made.model_copy(update={"launches": (*made.launches, other)}))
+    assert found.launches == 1

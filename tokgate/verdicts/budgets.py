@@ -1,15 +1,22 @@
-"""A value against the limits of the rig, judged by its interval."""
+"""The value of an arm against the limits of the rig, judged by how far its server runs differ."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from tokgate.records import LaunchEvidence, Outcome, Reference, Summary, Verdict
+from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.rig.models import Budget, Rig
-from tokgate.stats.summary import needed_for_interval, summarise
+from tokgate.stats.decide import against_limit
+from tokgate.stats.decision import Decision
+from tokgate.stats.levels import RunValues
 
+from .arm_runs import History, middle, raw_of, run_by_run, subject_of, warnings_of
+from .concluded import concluded, value_interval
+from .decision_words import noise_of
 from .establish import Established, invalid
 from .metrics import METRICS, Metric
+from .run_values import Asked, asked_of, values_now
 from .shortfall import Shortfall
 
 # From a margin to break-even and the measured value to the verdict on it.
@@ -41,80 +48,120 @@ def asks_for_twins(rig: Rig, launch: LaunchEvidence, workload: str, *metrics: st
 
 def subject(established: Established) -> str:
     """Return what a headline calls a launch: its arm, or its id where the arm runs twice."""
-    launch = established.launch.launch
-    return launch.id if launch.role == "control-again" else launch.arm
+    return subject_of((established,))
 
 
 def judge_metric(
     rig: Rig,
-    established: Established,
+    runs: Sequence[Established],
     metric_name: str,
     *,
     check: str,
     evidence: tuple[str, ...] = (),
     warnings: tuple[str, ...] = (),
     derive: Derive | None = None,
+    history: History | None = None,
+    instruments: bool = False,
 ) -> tuple[Verdict, ...]:
     """Return one verdict per limit that the rig sets for this metric, arm and workload.
 
-    `derive` judges limits that are a margin to break-even; None where the metric has none. Of fixed limits:
-    regressed: the whole interval of the median lies beyond the limit. pass: it lies wholly
-    within. inconclusive: it straddles the limit, or there are too few values to have one.
+    `runs`: all server runs of the arm, in order of time. `derive` judges limits that are a margin to break-even; None
+    where the metric has none. `history`: runs of the same configuration that were stored, which tell how much its
+    runs differ. `instruments`: these runs carry them, and so does what would settle a doubt.
+
+    Of fixed limits (stats/decide.against_limit): regressed: missed at the session's level, by two runs each for
+    itself. pass: kept, with the power that the rig asks for. inconclusive: neither, with what would settle it.
     Without any limit the measured value itself is the verdict, a pass that names no reference.
     """
-    metric = METRICS[metric_name]
-    series = established.series.get(metric_name)
-    launch = established.launch.launch
-    if series is None:
-        shortfall = Shortfall(
-            what=f"{metric.name} is unknown: {established.why_missing(metric_name)}",
-            do="see the raw bodies; this server version may not tell it on this endpoint",
+    metric, first = METRICS[metric_name], runs[0]
+    shortfall = _unknown(runs, metric_name)
+    if shortfall is not None:
+        launch, shortfalls = shortfall
+        found = invalid(
+            check,
+            shortfalls,
+            launch=launch,
+            workload=first.workload,
+            metric=metric_name,
+            raw=raw_of(runs),
         )
-        return (
-            invalid(
-                check,
-                [shortfall],
-                launch=established.launch,
-                workload=established.workload,
-                metric=metric_name,
-                raw=established.raw,
-            ),
-        )
-    summary = summarise(series.values)
-    measured = Verdict(
-        check=check,
-        outcome=Outcome.PASS,
-        headline=f"{metric.words} {metric.text(summary.median)} on {subject(established)}: "
-        f"no budget set, {_interval(summary, metric)}",
-        arm=launch.arm,
-        launch=launch.id,
-        workload=established.workload,
-        metric=metric_name,
-        value=summary.median,
-        unit=metric.unit,
-        n=summary.n,
-        interval=summary.interval,
-        evidence=(f"source: {'; '.join(series.sources)}", *evidence),
-        warnings=(*series.warnings, *summary.warnings, *warnings),
-        raw=established.raw,
+        return (found,)
+    asked = asked_of(rig, "limit", metric, first.workload, runs)
+    values, stored = values_now(runs, metric_name), (history or {}).get(metric_name, ())
+    measured, noise = _measured(runs, values, asked, metric, check=check, history=stored)
+    measured = measured.model_copy(
+        update={
+            "evidence": (*measured.evidence, *evidence, *run_by_run(values, metric)),
+            "warnings": (*measured.warnings, *warnings),
+        }
     )
-    budgets = budgets_on(rig, established.launch, established.workload, (metric_name,))
+    budgets = budgets_on(rig, first.launch, first.workload, (metric_name,))
     if not budgets:
-        return (measured,)
-    on = subject(established)
-    look = _where_to_look(metric_name, speculates="accept_length" in established.series)
-    fixed = [
-        _against(kind, limit, measured=measured, summary=summary, metric=metric, on=on, look=look)
-        for budget in budgets
-        for kind, limit in _limits(budget)
-    ]
+        return (measured.model_copy(update={"evidence": (*measured.evidence, *noise)}),)
+    look = _where_to_look(metric_name, speculates="accept_length" in first.series)
+    fixed = []
+    for kind, limit in (named for budget in budgets for named in _limits(budget)):
+        rule = asked.rule.model_copy(update={"higher_is_better": kind == "floor"})
+        decision = against_limit(values, limit, rule, history=stored)
+        told = concluded(rig, decision, asked, metric, measured=measured, look=look, instruments=instruments)
+        value = f"{metric.words} {metric.text(decision.now)} on {subject_of(runs)}"
+        fixed.append(_of_limit(kind, decision, told, value=value, metric=metric))
     margins = [b.break_even_margin for b in budgets if b.break_even_margin is not None]
     if margins and derive is None:
         what = f"{metric_name} has no break-even: its limit cannot be derived"
-        shortfall = Shortfall(what=what, do="give it at_least or at_most in the rig")
-        found = invalid(check, [shortfall], launch=established.launch, workload=established.workload)
-        return (*fixed, found)
+        no_limit = Shortfall(what=what, do="give it at_least or at_most in the rig")
+        return (*fixed, invalid(check, [no_limit], launch=first.launch, workload=first.workload))
     return (*fixed, *(derive(margin, measured) for margin in margins if derive is not None))
+
+
+def _unknown(runs: Sequence[Established], metric: str) -> tuple[LaunchEvidence, list[Shortfall]] | None:
+    for run in runs:
+        series = run.series.get(metric)
+        if series is None:
+            what = f"{metric} is unknown: {run.why_missing(metric)}"
+            do = "see the raw bodies; this server version may not tell it on this endpoint"
+            return run.launch, [Shortfall(what=what, do=do)]
+        odd = [v for v in series.values if not (math.isfinite(v) and v > 0)]
+        if odd:
+            what = f"{metric} is {odd[0]:g} in {len(odd)} of {len(series.values)} starts: no such number"
+            return run.launch, [Shortfall(what=what, do="read the raw bodies of those starts")]
+    return None
+
+
+def _measured(
+    runs: Sequence[Established],
+    values: Sequence[RunValues],
+    asked: Asked,
+    metric: Metric,
+    *,
+    check: str,
+    history: Sequence[RunValues],
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Return the value by itself with the interval that its runs give it, and what that interval comes from."""
+    launch = runs[0].launch.launch
+    value = middle(values, asked.rule)
+    itself = against_limit(values, value, asked.rule, history=history)
+    interval = value_interval(itself)
+    sources = dict.fromkeys(source for run in runs for source in run.series[metric.name].sources)
+    measured = Verdict(
+        check=check,
+        outcome=Outcome.PASS,
+        headline=f"{metric.words} {metric.text(value)} on {subject_of(runs)}: "
+        f"no budget set, {_interval(interval, metric)}",
+        arm=launch.arm,
+        launch=launch.id,
+        launches=tuple(run.launch.launch.id for run in runs),
+        workload=runs[0].workload,
+        metric=metric.name,
+        value=value,
+        unit=metric.unit,
+        n=sum(len(run.values) for run in values),
+        interval=interval,
+        evidence=(f"source: {'; '.join(sources)}",),
+        warnings=warnings_of(runs, metric.name),
+        raw=raw_of(runs),
+    )
+    return measured, noise_of(itself, metric)
 
 
 def _limits(budget: Budget) -> tuple[tuple[str, float], ...]:
@@ -122,35 +169,24 @@ def _limits(budget: Budget) -> tuple[tuple[str, float], ...]:
     return tuple((kind, limit) for kind, limit in named if limit is not None)
 
 
-def _against(
-    kind: str, limit: float, *, measured: Verdict, summary: Summary, metric: Metric, on: str, look: str
-) -> Verdict:
-    value = f"{metric.words} {metric.text(summary.median)} on {on}"
-    bound = f"the {kind} {limit:g}"
-    do: str | None = None
-    if summary.interval is None:
-        outcome = Outcome.INCONCLUSIVE
-        more = needed_for_interval(summary.confidence) - summary.n
-        words = f"{bound} not judged, n={summary.n} needs {more} more"
-        do = f"raise repeats of {measured.workload} by {more}"
+def _of_limit(kind: str, decision: Decision, told: Verdict, *, value: str, metric: Metric) -> Verdict:
+    limit, interval = decision.before, value_interval(decision)
+    good, bad = ("above", "below") if kind == "floor" else ("below", "above")
+    bound, side = f"the {kind} {limit:g}", good if decision.loss <= 0 else bad
+    if decision.outcome is not Outcome.INCONCLUSIVE:
+        words = f"{side} {bound}"
+    elif decision.established:
+        words = f"{side} {bound}, not confirmed by restarts"
+    elif interval[0] <= limit <= interval[1]:
+        words = f"{bound} lies inside the interval"
     else:
-        low, high = summary.interval
-        if (low >= limit) if kind == "floor" else (high <= limit):
-            outcome, words = Outcome.PASS, f"{'above' if kind == 'floor' else 'below'} {bound}"
-        elif (high < limit) if kind == "floor" else (low > limit):
-            outcome, words = Outcome.REGRESSED, f"{'below' if kind == 'floor' else 'above'} {bound}"
-            do = look
-        else:
-            outcome, words = Outcome.INCONCLUSIVE, f"{bound} lies inside the interval"
-            do = f"raise repeats of {measured.workload} (n={summary.n} now), or quieten the machine"
-        words = f"{words}, {_interval(summary, metric)}"
-    return measured.model_copy(
+        words = f"{side} {bound}, but not surely"
+    needs = f"; needs {told.needs}" if told.needs is not None else ""
+    return told.model_copy(
         update={
-            "outcome": outcome,
-            "headline": f"{value}: {words}",
+            "headline": f"{value}: {words}, {_interval(interval, metric)}{needs}",
             "reference": Reference(kind="budget", label=f"{kind} {limit:g} {metric.unit}", value=limit),
-            "floor": f"{kind} {limit:g} {metric.unit}, the whole interval {'above' if kind == 'floor' else 'below'} it",
-            "do": do,
+            "floor": f"{kind} {limit:g} {metric.unit}, surely {good} it",
         }
     )
 
@@ -175,8 +211,6 @@ def _where_to_look(metric: str, *, speculates: bool) -> str:
     )
 
 
-def _interval(summary: Summary, metric: Metric) -> str:
-    if summary.interval is None:
-        return f"n={summary.n}, no interval"
-    low, high = summary.interval
+def _interval(interval: tuple[float, float], metric: Metric) -> str:
+    low, high = interval
     return f"interval {metric.bare(low)}–{metric.bare(high)}"  # noqa: RUF001 - a dash between numbers

@@ -1,4 +1,8 @@
-"""A change against its floors: established, larger than a relative and than an absolute floor."""
+"""One setting of a sweep against another, by the starts of one server run each: established, and larger than both floors.
+
+Everything else is decided by server runs (stats/decide.py): a sweep has one a setting, so what restarts differ by is unknown
+here, and not in the interval.
+"""
 
 from __future__ import annotations
 

@@ -6,21 +6,25 @@ account for; the rest of an arm's loss is the arm's, or lies in code that specul
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
+
+from pydantic import Field
 
 from tokgate.errors import BaselineError
 from tokgate.records import Fingerprint, LaunchEvidence, Outcome
 from tokgate.records.record import Record
 from tokgate.rig.models import Floor, Rig
-from tokgate.stats.compare import compare
+from tokgate.stats.decide import decide
+from tokgate.stats.decision import Decision
 
 from .baseline_file import Absence, BaselineFile
 from .checks.speculation_beats_its_twin import speculation_beats_its_twin
-from .establish import Established, establish_workload
 from .identity import identity_of_launch
-from .metrics import Metric, floor_of, throughput_metric
+from .ledger import run_values
+from .metrics import METRICS, Metric, throughput_metric
+from .run_values import asked_of, values_now
 from .staleness import staleness
+from .validity import establish_arm
 
 CHECK = "control part"
 
@@ -28,59 +32,61 @@ CHECK = "control part"
 class Control(Record):
     """The control of an arm's session, and what is stored for it."""
 
-    launch: LaunchEvidence
+    launches: tuple[LaunchEvidence, ...] = Field(min_length=1)
     stored: BaselineFile | Absence
 
 
 class ControlPart(Record):
-    moves: dict[str, float] = {}  # metric -> relative change of the control since its own baseline
+    moves: dict[str, Decision] = {}  # metric -> the control against its own baseline
     trails: bool = False  # speculation falls short of the rig's limit against this control
     speed: Metric  # what throughput means for the workload: told where the control lacks a metric
 
     def beyond(self, metric: Metric, change: float, floor: Floor) -> bool:
         """Say whether an arm lost more than the floor on top of what the control lost; False where unknown."""
         own = self.moves.get(metric.name)
-        return own is not None and metric.loss((1 + change) / (1 + own) - 1) > floor.relative
+        return own is not None and metric.loss((1 + change) / (1 + own.change) - 1) > floor.relative
 
-    def sentence(self, rig: Rig, metric: Metric, *, tree: bool) -> str | None:
+    def sentence(self, metric: Metric, *, tree: bool) -> str | None:
         """Return half a sentence on what the control did, None where nothing is known of it."""
         own = metric.name in self.moves
         told, whose = (metric, "control") if own else (self.speed, f"control's {self.speed.words}")
         move = self.moves.get(told.name)
         if move is None:
             return None
-        moved = told.loss(move) > floor_of(rig, told).relative
-        what = f"the {whose} on the same {'tree' if tree else 'machine'} "
-        what += f"moved by {move * 100:+.1f} %" if moved else f"held ({move * 100:+.1f} %)"
+        subject = f"the {whose} on the same {'tree' if tree else 'machine'}"
+        what, moved = f"{subject} {_did(move)}", move.loss > move.floor
         if not tree:
             return f"{what}: the rest is this arm's own" if moved else f"{what}: the loss is this arm's own"
         part = "at most that part" if moved else "no part of it"
         return f"{what}: the tree is {part}, unless what changed is run by speculation alone"
 
 
-def control_before(launches: Sequence[LaunchEvidence], launch: LaunchEvidence) -> LaunchEvidence | None:
-    """Return the control that ran before an arm's launch; None for a control, or where none did.
+def _did(move: Decision) -> str:
+    """Say what a control did as surely as its own runs show it: by the interval, as nothing hangs on it alone."""
+    amount = f"{move.change * 100:+.1f} %"
+    low, high = move.interval
+    if move.loss > move.floor:
+        return f"{'seems to have moved' if low <= 0 <= high else 'moved'} by {amount}"
+    if move.outcome is Outcome.INCONCLUSIVE:
+        return f"is not seen to have moved ({amount}, {low * 100:+.1f} to {high * 100:+.1f} %)"
+    return f"held ({amount})"
 
-    One that ran later is left out: of a living session it is not known yet, and judging the stored one again must
-    find the same.
+
+def controls_of(
+    launches: Sequence[LaunchEvidence], arm: Sequence[LaunchEvidence]
+) -> tuple[LaunchEvidence, ...]:
+    """Return the runs of the session's control, restarts too, beside those of an arm; () for the control itself.
+
+    Give all launches of the session once the last one is made: judging the stored ones again must find the same.
     """
-    if launch.launch.role != "arm" or launch.server is None:
-        return None
-    return next(
-        (
-            e
-            for e in launches
-            if e.launch.role == "control"
-            and e.server is not None
-            and e.server.started_at < launch.server.started_at
-        ),
-        None,
-    )
+    own = {e.launch.arm for e in arm}
+    names = {e.launch.arm for e in launches if e.launch.role == "control"} - own
+    return tuple(e for e in launches if e.launch.arm in names and e.launch.stands_for_arm)
 
 
 def control_part(
     rig: Rig,
-    arm: LaunchEvidence,
+    arm: Sequence[LaunchEvidence],
     workload: str,
     control: Control,
     *,
@@ -92,7 +98,7 @@ def control_part(
     Nothing is known of its moves where it cannot be judged, has no baseline, or one of another machine or tree than
     the arm's: the two then differ by more than speculation.
     """
-    twins = speculation_beats_its_twin(rig, arm, (control.launch,), workload)
+    twins = speculation_beats_its_twin(rig, tuple(arm), control.launches, workload)
     return ControlPart(
         moves=_moves(rig, control, workload, stored, now),
         trails=any(v.outcome is Outcome.REGRESSED for v in twins),
@@ -102,21 +108,24 @@ def control_part(
 
 def _moves(
     rig: Rig, control: Control, workload: str, stored: Fingerprint | None, now: Fingerprint | None
-) -> dict[str, float]:
+) -> dict[str, Decision]:
     baseline = control.stored
     if isinstance(baseline, Absence) or stored is None or baseline.fingerprint is None:
         return {}
     if staleness(rig, baseline.fingerprint, stored).since is not None:
         return {}
-    established = establish_workload(rig, control.launch, workload, check=CHECK)
+    kept = {control.launches[0].launch.arm: baseline.launches}
+    established = establish_arm(rig, control.launches, workload, check=CHECK, baseline_runs=kept)
     try:
-        identity = identity_of_launch(rig, control.launch, workload, now)
+        identities = [identity_of_launch(rig, one, workload, now) for one in control.launches]
     except BaselineError:
         return {}
-    if not isinstance(established, Established) or identity != baseline.identity:
+    if not isinstance(established, tuple) or any(one != baseline.identity for one in identities):
         return {}
-    return {
-        name: compare(series.values, before).ratio - 1
-        for name, series in established.series.items()
-        if (before := tuple(statistics.median(start) for start in baseline.by_start(name)))
-    }
+    found = {}
+    for metric in METRICS.values():
+        values, before = values_now(established, metric.name), run_values(baseline.launches, metric.name)
+        if values and before:
+            rule = asked_of(rig, "stored", metric, workload, established).rule
+            found[metric.name] = decide(values, before, rule, kind="stored")
+    return found

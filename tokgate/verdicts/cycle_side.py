@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from tokgate.records import LaunchEvidence, RunEvidence, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
+from tokgate.stats.levels import RunValues
 
+from .arm_restarts import taking
 from .baseline_file import BaselineFile
 from .establish import Established, establish_workload
 from .launch_phases import LaunchPhases, launch_phases
+from .ledger import run_values
+from .run_values import values_now
 
 CHECK = "change"
 WITHOUT = "no launch of it carried instruments (-m verify)"
@@ -29,6 +33,8 @@ class Side(Record):
     label: str  # a run's id, a baseline's name
     launches: int  # server runs that were timed
     decode_tok_s: tuple[float, ...]
+    # The same by server run, which is what a change is decided by; (): not told apart.
+    runs: tuple[RunValues, ...] = ()
     accept_length: tuple[tuple[float, ...], ...] = ()  # (): no speculation
     cycle_ms: tuple[tuple[float, ...], ...] = ()
     tokens: int | None = None  # of one answer
@@ -46,10 +52,10 @@ def side_of_run(
 ) -> Side | str:
     """Return what a run measured of an arm and workload, or why it cannot be judged.
 
-    Every launch that stands for the arm must be established. The launch with instruments gives nothing but parts of
+    Every launch that stands for the arm and took the workload must be established. The launch with instruments gives nothing but parts of
     its own cycle, and may be missing.
     """
-    timed = [e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm]
+    timed = taking([e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm], workload)
     if not timed:
         return f"no launch of {arm}"
     found = [establish_workload(rig, e, workload, check=CHECK) for e in timed]
@@ -68,6 +74,7 @@ def side_of_timed(label: str, good: Sequence[Established]) -> Side:
         label=label,
         launches=len(good),
         decode_tok_s=tuple(v for one in good for v in one.series["decode_tok_s"].values),
+        runs=values_now(good, "decode_tok_s"),
         accept_length=lengths,
         cycle_ms=cycles,
         tokens=_tokens(good),
@@ -86,6 +93,7 @@ def side_of_baseline(stored: BaselineFile) -> Side:
         label=stored.name,
         launches=len(stored.launches),
         decode_tok_s=tuple(statistics.median(start) for start in stored.by_start("decode_tok_s")),
+        runs=run_values(stored.launches, "decode_tok_s"),
         accept_length=lengths if all(lengths) else (),
         cycle_ms=cycles if all(cycles) else (),
         tokens=int(tokens) if tokens.isdecimal() else None,

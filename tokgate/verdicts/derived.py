@@ -10,28 +10,32 @@ budget says from which side: by how much the cycle, the verify in it or the acce
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
+from tokgate.records import LaunchEvidence, Verdict
 from tokgate.rig.models import Rig
-from tokgate.stats.summary import summarise
+from tokgate.stats.decide import decide
+from tokgate.stats.levels import RunValues
 
-from .bracket import Bracket, bracketed
+from .arm_runs import subject_of
 from .break_even import decoded_a_cycle
-from .budgets import kept_ceiling, subject
+from .budgets import kept_ceiling
+from .concluded import concluded
 from .derived_limit import DerivedLimit
+from .derived_words import in_words, told_with_span
 from .establish import Established, invalid
-from .metrics import METRICS, Metric
+from .metrics import METRICS, Metric, floor_of
+from .run_values import NOW, Asked, asked_of
 from .shortfall import Shortfall
 from .speculating import is_off
-from .twins import ALONE, cost_of_a_cycle, decode_ms, establish_twins
+from .twins import cost_of_a_cycle, decode_ms, establish_twins
 
 
 @dataclass(frozen=True)
 class VerifyPart:
-    """What verify takes of a cycle in each barrier start of the judged launch, by one rank."""
+    """What verify takes of a cycle in each barrier start of one judged launch, by one rank."""
 
     ms: tuple[float, ...]
     source: str  # "mean by the probe, gpu clock"
@@ -40,31 +44,36 @@ class VerifyPart:
 
 @dataclass(frozen=True)
 class Derivation:
-    """Judges the values of one launch: `judge_metric(derive=...)` calls it, once for each margin.
+    """Judges the values of an arm: `judge_metric(derive=...)` calls it, once for each margin.
 
-    `numbers` holds the series that is judged beside the launch's own cycle and accept length. `verify` is set where
-    the metric is one of verify.
+    `runs`: the server runs that are judged; they hold the judged series beside their own cycle and accept length.
+    `verify`: one a run, where the metric is one of verify; such runs carry instruments.
     """
 
     rig: Rig
-    numbers: Established
+    runs: Sequence[Established]
     controls: Sequence[LaunchEvidence]
     check: str
-    verify: VerifyPart | None = None
+    verify: Sequence[VerifyPart] = ()
 
     def __call__(self, margin: float, measured: Verdict) -> Verdict:
-        """Return regressed or pass where the whole interval of value / limit lies beyond or within, else inconclusive.
+        """Hold what a token takes in cycles against a plain token / (1 + margin), server run by server run.
 
-        invalid: a control is missing or cannot be judged, or the launch does not tell cycle and accept length.
+        Decided as a speed-up over the twin is (`stats.decide`, with a limit on the ratio). invalid: a control is
+        missing, cannot be judged or has drifted, or a run does not tell cycle and accept length.
         """
-        launch, workload = self.numbers.launch, self.numbers.workload
+        launch, workload = self.runs[0].launch, self.runs[0].workload
+        launches = [run.launch for run in self.runs]
         twins = establish_twins(
-            self.rig, launch, self.controls, workload, check=self.check, lacks="no break-even"
+            self.rig, launches, self.controls, workload, check=self.check, lacks="no break-even"
         )
         if isinstance(twins, Verdict):
             return twins.model_copy(update={"metric": measured.metric})
-        shortfall = self._unfit(METRICS[measured.metric or ""])
-        cost = cost_of_a_cycle(self.numbers, twins)
+        metric = METRICS[measured.metric or ""]
+        shortfall = next(
+            (s for n in range(len(self.runs)) if (s := self._unfit(metric, n)) is not None), None
+        )
+        cost = cost_of_a_cycle(self.runs, twins)
         if shortfall is not None or cost is None:
             reason = shortfall or Shortfall(
                 what="no break-even: no verify calls are counted", do="see the bodies"
@@ -77,170 +86,113 @@ class Derivation:
                 metric=measured.metric,
                 raw=measured.raw,
             )
-        metric = METRICS[measured.metric or ""]
-        over = [(1 + margin) * ms for ms in self._per_token(metric)]
-        bracket = bracketed(over, [decode_ms(twin) for twin in twins])
         case = DerivedLimit(
             metric,
             cost,
             margin,
-            statistics.median(self.numbers.series[metric.name].values),
+            measured.value or 0.0,
             self._verify_ms,
-            others=self.verify.others if self.verify is not None else {},
+            others=self.verify[0].others if self.verify else {},
             kept=kept_ceiling(self.rig, launch, measured),
         )
-        return _verdict(measured, case, bracket, twins=twins, on=subject(self.numbers), inputs=self._inputs())
+        asked = self._asked(metric, twins)
+        decision = decide(
+            [
+                RunValues(session=NOW, launch=run.launch.launch.id, values=tuple(self._per_token(metric, n)))
+                for n, run in enumerate(self.runs)
+            ],
+            [RunValues(session=NOW, launch=t.launch.launch.id, values=decode_ms(t)) for t in twins],
+            asked.rule,
+            kind="twin",
+            limit_ratio=1 / (1 + margin),
+        )
+        told = concluded(
+            self.rig,
+            decision,
+            asked,
+            METRICS["cycle_ms"],
+            measured=measured,
+            look=case.what_now,
+            instruments=bool(self.verify),
+            twin=self.rig.control.name,
+        )
+        return in_words(told, case, decision, twins=twins, on=subject_of(self.runs), inputs=self._inputs())
+
+    def _asked(self, metric: Metric, twins: Sequence[Established]) -> Asked:
+        """All of these limits ask for a short cycle a token, so that its direction and its noise are a cycle's."""
+        asked = asked_of(
+            self.rig,
+            "limit",
+            metric,
+            self.runs[0].workload,
+            (*self.runs, *twins),
+            same_configuration=False,
+        )
+        floor = floor_of(self.rig, METRICS["cycle_ms"])
+        as_a_cycle = {"higher_is_better": False, "ratio": True, "relative": floor.relative}
+        return asked.model_copy(update={"rule": asked.rule.model_copy(update=as_a_cycle)})
 
     @property
     def _verify_ms(self) -> float | None:
-        return None if self.verify is None else statistics.median(self.verify.ms)
+        if not self.verify:
+            return None
+        return statistics.fmean(statistics.median(part.ms) for part in self.verify)
 
-    def _unfit(self, metric: Metric) -> Shortfall | None:
-        off = is_off(self.rig.arm(self.numbers.launch.launch.arm), self.numbers)
+    def _unfit(self, metric: Metric, n: int) -> Shortfall | None:
+        run = self.runs[n]
+        off = is_off(self.rig.arm(run.launch.launch.arm), run)
         if off is not None:
             return off
         for name in ("cycle_ms", "accept_length"):
-            if name not in self.numbers.series:
+            if name not in run.series:
                 return Shortfall(
-                    what=f"no break-even: {name} is unknown: {self.numbers.why_missing(name)}",
+                    what=f"no break-even: {name} is unknown: {run.why_missing(name)}",
                     do="see the raw bodies of that launch",
                 )
-        if self.verify is None:
+        if not self.verify:
             return None
-        cycles = self.numbers.series["cycle_ms"].values
-        if len(self.verify.ms) != len(cycles):
+        cycles, part = run.series["cycle_ms"].values, self.verify[n]
+        if len(part.ms) != len(cycles):
             return Shortfall(
-                what=f"no break-even: verify is known of {len(self.verify.ms)} starts, the cycle of {len(cycles)}",
+                what=f"no break-even: verify is known of {len(part.ms)} starts, the cycle of {len(cycles)}",
                 do="measure again; the probe's files must hold every judged start",
             )
-        verify_ms = statistics.median(self.verify.ms)
-        if verify_ms >= statistics.median(cycles) or min(self._per_token(metric)) <= 0:
+        verify_ms = statistics.median(part.ms)
+        if verify_ms >= statistics.median(cycles) or min(self._per_token(metric, n)) <= 0:
             return Shortfall(
-                what=f"no break-even: a verify takes {verify_ms:.3f} ms ({self.verify.source}), and the "
+                what=f"no break-even: a verify takes {verify_ms:.3f} ms ({part.source}), and the "
                 f"whole cycle {statistics.median(cycles):.3f} ms: one of the two is wrong",
                 do="see the verdict of phases_agree",
             )
         return None
 
-    def _per_token(self, metric: Metric) -> Iterable[float]:
-        """Yield, for each start, the cycle in ms a token it decodes; with the judged verify in the place of its mean."""
-        series, good = self.numbers.series, self.numbers.good
+    def _per_token(self, metric: Metric, n: int) -> Iterable[float]:
+        """Yield, for each start of run `n`, the cycle in ms a token it decodes; the judged verify stands in for its mean."""
+        series, good = self.runs[n].series, self.runs[n].good
         starts = [tuple(members) for _, members in groupby(good, key=lambda g: g.batch)]
-        for n, (start, cycles, lengths) in enumerate(
+        for start, (members, cycles, lengths) in enumerate(
             zip(starts, series["cycle_ms"].by_start, series["accept_length"].by_start, strict=True)
         ):
             other = 0.0
-            if self.verify is not None:
-                other = series[metric.name].values[n] - self.verify.ms[n]
+            if self.verify:
+                other = series[metric.name].values[start] - self.verify[n].ms[start]
             yield statistics.median(
                 (cycle + other) / decoded_a_cycle(length, g.asked_tokens)
-                for g, cycle, length in zip(start, cycles, lengths, strict=True)
+                for g, cycle, length in zip(members, cycles, lengths, strict=True)
             )
 
     def _inputs(self) -> Iterable[str]:
-        """Yield what the limit was derived from, each number with its interval."""
-        series, tokens = self.numbers.series, self.numbers.good[0].asked_tokens
-        cycle, length = series["cycle_ms"].values, series["accept_length"].values
-        yield (
-            f"of {self.numbers.launch.launch.id}: accept length {_told(length, 3)}, cycle {_told(cycle, 2)} ms, "
-            f"{tokens} tokens a generation, n={len(cycle)}"
-        )
-        if self.verify is not None:
-            rest = [c - v for c, v in zip(cycle, self.verify.ms, strict=True)]
+        """Yield what the limit was derived from, each number with the interval of its starts."""
+        for n, run in enumerate(self.runs):
+            cycle, length = run.series["cycle_ms"].values, run.series["accept_length"].values
             yield (
-                f"of the same launch, which carries the instruments: verify {_told(self.verify.ms, 2)} ms "
-                f"({self.verify.source}), what is left of the cycle {_told(rest, 2)} ms"
+                f"of {run.launch.launch.id}: accept length {told_with_span(length, 3)}, cycle {told_with_span(cycle, 2)} ms, "
+                f"{run.good[0].asked_tokens} tokens a generation, n={len(cycle)}"
             )
-
-
-def _verdict(
-    measured: Verdict,
-    case: DerivedLimit,
-    bracket: Bracket,
-    *,
-    twins: Sequence[Established],
-    on: str,
-    inputs: Iterable[str],
-) -> Verdict:
-    metric, limit = case.metric, case.limit
-    outcome, how, do = _judge(bracket, case, measured.workload or "")
-    ratio = case.ratio(bracket.ratio) if limit is not None else None
-    ends = _ends(bracket, case.ratio) if limit is not None else None
-    although, why = ("", "") if outcome is Outcome.PASS else (case.although, case.room)
-    label = case.label if limit is None else f"{case.label} ({metric.bare(limit)} {case.given})"
-    tail = case.no_room
-    if ratio is not None:
-        tail = f"{ratio:.3f} of the limit" + (f", interval {_span(ends, 3)}" if ends else "")
-    each = [decode_ms(twin) for twin in twins]
-    return measured.model_copy(
-        update={
-            "outcome": outcome,
-            "headline": f"{metric.words} {metric.text(case.value)} on {on} {how} {label}{although}: {why}{tail}",
-            "reference": Reference(kind="budget", label=case.label, value=limit, n=sum(map(len, each))),
-            "floor": f"{case.label}, the whole interval of value / limit",
-            "evidence": (
-                *measured.evidence,
-                f"value / limit: {tail}",
-                f"the value itself: {_told_value(measured, metric)}",
-                case.arithmetic(),
-                *inputs,
-                *(
-                    f"a plain token of {t.launch.launch.id}: {_told(ms, 2)} ms, n={len(ms)}; against it a cycle"
-                    f"{'' if case.verify_ms is None else ' with this verify'} takes {c.ratio:.3f} of what it may"
-                    f"{f' ({_span(c.interval, 3)})' if c.interval else ''}"
-                    for t, ms, c in zip(twins, each, bracket.comparisons, strict=True)
-                ),
-                *((f"drift between the controls {bracket.drift:.1%}",) if len(twins) > 1 else ()),
-            ),
-            "warnings": (
-                *measured.warnings,
-                *((ALONE,) if len(twins) == 1 else ()),
-                *dict.fromkeys(w for c in bracket.comparisons for w in c.warnings),
-            ),
-            "do": do,
-            "raw": (*measured.raw, *(r for t in twins for r in t.raw)),
-        }
-    )
-
-
-def _judge(bracket: Bracket, case: DerivedLimit, workload: str) -> tuple[Outcome, str, str | None]:
-    """Decide by how much a cycle takes of what it may: at most all of it is within the limit, whatever the metric."""
-    if bracket.interval is None:
-        fewest, more = bracket.missing
-        how = f"is not judged (n={fewest} a side needs {more} more) against"
-        return (Outcome.INCONCLUSIVE, how, f"raise repeats of {workload} by {more}")
-    low, high = bracket.interval
-    if bracket.drift > abs(bracket.ratio - 1):
-        how = f"is not judged (the controls drift by {bracket.drift:.1%}) against"
-        do = "the controls differ by more than the value from its limit: look at clocks, heat and other load"
-        return (Outcome.INCONCLUSIVE, how, f"{do}, then measure again")
-    if high <= 1:
-        return (Outcome.PASS, "keeps", None)
-    if low > 1:
-        return (Outcome.REGRESSED, "misses", case.what_now)
-    do = f"raise repeats of {workload}, or quieten the machine: the limit is measured, too"
-    return (Outcome.INCONCLUSIVE, "straddles", do)
-
-
-def _ends(bracket: Bracket, ratio: Callable[[float], float | None]) -> tuple[float, float] | None:
-    """Return the interval of value / limit; None without one, and where its far end has no limit left."""
-    if bracket.interval is None:
-        return None
-    ends = [ratio(over) for over in bracket.interval]
-    known = sorted(end for end in ends if end is not None)
-    return (known[0], known[1]) if len(known) == 2 else None
-
-
-def _told_value(measured: Verdict, metric: Metric) -> str:
-    span = "" if measured.interval is None else f" ({_span(measured.interval, metric.decimals)})"
-    return f"{metric.text(measured.value or 0.0)}{span}, n={measured.n}"
-
-
-def _told(values: Sequence[float], decimals: int) -> str:
-    summary = summarise(values)
-    span = f" ({_span(summary.interval, decimals)})" if summary.interval else ""
-    return f"{summary.median:.{decimals}f}{span}"
-
-
-def _span(ends: tuple[float, float] | None, decimals: int) -> str:
-    return "" if ends is None else f"{ends[0]:.{decimals}f}–{ends[1]:.{decimals}f}"  # noqa: RUF001 - a dash between numbers
+            if self.verify:
+                part = self.verify[n]
+                rest = [c - v for c, v in zip(cycle, part.ms, strict=True)]
+                yield (
+                    f"of the same launch, which carries the instruments: verify {told_with_span(part.ms, 2)} ms "
+                    f"({part.source}), what is left of the cycle {told_with_span(rest, 2)} ms"
+                )

@@ -132,8 +132,15 @@ def launch_phases(rig: Rig, run_id: str, launch: LaunchEvidence, workload: str) 
     established = establish_phases(rig, launch, workload, check=CHECK)
     if isinstance(established, Verdict):
         return established.headline
+    return phases_told(run_id, launch, workload, established.good)
+
+
+def phases_told(
+    run_id: str, launch: LaunchEvidence, workload: str, good: Sequence[Generation]
+) -> LaunchPhases | str:
+    """Return the same without asking whether the launch may be judged: what a diagnosis looks at, never a verdict."""
     try:
-        cycles = tuple(_cycles(established.good))
+        cycles = tuple(_cycles(good))
         readings = tuple(r for source in SOURCES for r in _of_source(launch, workload, source))
     except ValidationError as error:
         first = error.errors()[0]

@@ -51,24 +51,31 @@ def is_off(arm: ArmSpec, established: Established) -> Shortfall | None:
     )
 
 
-def usefulness(established: Established) -> tuple[bool | None, Summary] | None:
-    """Return whether a verify call is worth its price, and the accept lengths of the starts; None: not known.
+def usefulness(runs: Sequence[Established]) -> tuple[bool | None, Summary] | None:
+    """Return whether a verify call is worth its price, and the accept lengths of all starts; None: not known.
 
-    False: the whole interval lies at USELESS or below. None as answer: it straddles, or too few starts for one.
+    It is a count that weights and prompts decide, not a time that differs from one server run to the next, so the
+    starts decide. False: in every run the whole interval lies at USELESS or below. True: above it, in every run. None
+    as answer: it straddles, the runs disagree, or too few starts for an interval.
     """
-    series = established.series.get("accept_length")
-    if series is None:
+    series = [run.series["accept_length"] for run in runs if "accept_length" in run.series]
+    if len(series) < len(runs):
         return None
-    summary = summarise(series.values)
+    answers = {_useful(summarise(one.values)) for one in series}
+    together = summarise([v for one in series for v in one.values])
+    return (answers.pop() if len(answers) == 1 else None, together)
+
+
+def _useful(summary: Summary) -> bool | None:
     if summary.interval is None:
-        return (True if summary.median > USELESS else None, summary)
+        return True if summary.median > USELESS else None
     low, high = summary.interval
-    return (True if low > USELESS else False if high <= USELESS else None, summary)
+    return True if low > USELESS else False if high <= USELESS else None
 
 
-def useless_words(established: Established) -> str | None:
+def useless_words(runs: Sequence[Established]) -> str | None:
     """Return "speculation is on and useless (accept length 1.00)"; None where it is not established."""
-    found = usefulness(established)
+    found = usefulness(runs)
     if found is None or found[0] is not False:
         return None
     return f"speculation is on and useless (accept length {found[1].median:.2f})"

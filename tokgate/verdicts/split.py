@@ -14,7 +14,8 @@ from pydantic import Field
 
 from tokgate.records.phases import PhaseSource
 from tokgate.records.record import Record
-from tokgate.stats.compare import compare
+from tokgate.rig.models import Floor
+from tokgate.stats.decision import Decision
 from tokgate.stats.decompose import Cycles, Decomposition, OfCycle, decompose
 
 from .break_even import decoded_a_cycle
@@ -22,6 +23,7 @@ from .cycle_side import Side
 from .launch_phases import SOURCES
 from .metrics import METRICS
 from .phase_parts import PhaseParts, parts_of
+from .told_change import change_of
 
 # Beyond what one server run differs from the next, the cycle with instruments is not the timed one.
 APART = METRICS["cycle_ms"].relative_floor
@@ -44,10 +46,19 @@ class Split(Record):
     workload: str
     before: str = Field(description="the run, or the stored baseline, that is compared with")
     after: str
-    tok_s: tuple[float, float] = Field(description="medians of the timed starts, before and after")
+    tok_s: tuple[float, float] = Field(
+        description="before and after: the mean over sessions of server runs, each the median of its timed starts"
+    )
     n: tuple[int, int] = Field(description="timed starts, before and after")
     change: float = Field(description="of decode tok/s, relative: -0.074 is 7.4 % less")
-    interval: tuple[float, float] | None = Field(description="of `change`; null: too few values")
+    interval: tuple[float, float] | None = Field(
+        description="of `change`, 95 %: by server runs and sessions, not by starts"
+    )
+    decision: Decision | None = Field(
+        None,
+        description="the change by the rule for stored baselines, alone: with no other comparison, look or restart to "
+        "share its chance of a false alarm with",
+    )
     split: Decomposition | None = Field(
         description="of means, in log shares that sum to the whole; null without speculation"
     )
@@ -66,8 +77,13 @@ class Split(Record):
     warnings: tuple[str, ...] = ()
 
 
-def split_change(arm: str, workload: str, before: Side, after: Side) -> Split | str:
-    """Compare two sides of one arm and workload; a text says why they cannot be compared."""
+def split_change(
+    arm: str, workload: str, before: Side, after: Side, *, floor: Floor | None = None
+) -> Split | str:
+    """Compare two sides of one arm and workload; a text says why they cannot be compared.
+
+    `floor`: the rig's own for decode tok/s; the table's by default.
+    """
     for side in (before, after):
         if not side.decode_tok_s:
             return f"no decode rate is known of {side.label}"
@@ -76,27 +92,28 @@ def split_change(arm: str, workload: str, before: Side, after: Side) -> Split | 
     if before.speculates != after.speculates:
         only = after if after.speculates else before
         return f"only {only.label} has accept lengths and cycles: the other does no speculation"
-    found = compare(after.decode_tok_s, before.decode_tok_s)
+    found = change_of(before, after, floor)
     common, why = _common(before, after) if before.speculates else ((), None)
     parts = common[0] if common else None
     whole = _decomposed(before, after, parts) if before.speculates else None
-    warnings = [*before.warnings, *after.warnings, *found.warnings]
+    warnings = [*before.warnings, *after.warnings, *found.notes]
     if parts is not None:
         warnings += [
             w for side, told in zip((before, after), parts, strict=True) for w in _doubts(side, told)
         ]
     warnings += _single(before, after)
     if whole is not None:
-        warnings += [*whole.warnings, *_arithmetic(whole, found.ratio, before, after)]
+        warnings += [*whole.warnings, *_arithmetic(whole, 1 + found.change, before, after)]
     return Split(
         arm=arm,
         workload=workload,
         before=before.label,
         after=after.label,
-        tok_s=(statistics.median(before.decode_tok_s), statistics.median(after.decode_tok_s)),
+        tok_s=(found.before, found.now),
         n=(len(before.decode_tok_s), len(after.decode_tok_s)),
-        change=found.ratio - 1,
-        interval=(found.interval[0] - 1, found.interval[1] - 1) if found.interval is not None else None,
+        change=found.change,
+        interval=found.interval,
+        decision=found,
         split=whole,
         source=parts[0].source if parts is not None else None,
         clock=parts[0].clock if parts is not None else None,
@@ -199,7 +216,7 @@ def _single(before: Side, after: Side) -> list[str]:
     if not alone:
         return []
     return [
-        f"one server run of {' and of '.join(alone)}: the intervals do not hold the spread between restarts"
+        f"one server run of {' and of '.join(alone)}: the intervals of the shares do not hold the spread between restarts"
     ]
 
 

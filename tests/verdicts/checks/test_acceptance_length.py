@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import controls, eagle3, make_launch, make_rig, series
+from tests.verdicts.evidence import ONE_RUN, controls, eagle3, make_launch, make_rig, restarted, series
 from tokgate.records import LaunchEvidence, Outcome, SpecCounters, Verdict
 from tokgate.verdicts.checks.acceptance_length import acceptance_length
 
 SIX = (59.8,) * 6
 
 
-def judged(launch: LaunchEvidence, **rig: Any) -> Verdict:
-    (verdict,) = acceptance_length(make_rig(**rig), launch, "single")
+def judged(launch: LaunchEvidence | Sequence[LaunchEvidence], **rig: Any) -> Verdict:
+    """Where a test is about one run, no restart has to confirm what it shows."""
+    sampling = ONE_RUN if isinstance(launch, LaunchEvidence) else {}
+    changes = {"sampling": sampling, **rig}
+    (verdict,) = acceptance_length(make_rig(**changes), launch, "single")
     return verdict
 
 
@@ -30,6 +34,16 @@ def test_a_natural_arm_goes_by_the_budget() -> None:
     assert judged(eagle3(verify_ct=200), budgets=[budget]).outcome is Outcome.REGRESSED
 
 
+def test_a_floor_missed_by_one_run_wants_another() -> None:
+    budget = {"metric": "accept_length", "at_least": 1.5}
+    low = eagle3(verify_ct=200)
+    alone, both = judged((low,), budgets=[budget]), judged((low, restarted(low)), budgets=[budget])
+
+    assert (alone.outcome, alone.wanted) == (Outcome.INCONCLUSIVE, {"eagle3-2step": 1})
+    assert both.outcome is Outcome.REGRESSED
+    assert "3072 tokens in 2400 verify calls" in both.evidence
+
+
 @pytest.mark.parametrize("verify_ct", [244, 256])
 def test_speculation_that_is_on_and_useless_is_named(verify_ct: int) -> None:
     verdict = judged(eagle3(verify_ct=verify_ct))
@@ -40,12 +54,25 @@ def test_speculation_that_is_on_and_useless_is_named(verify_ct: int) -> None:
     assert "draft" in verdict.do
 
 
+def test_useless_is_a_matter_of_weights_and_prompts_so_one_run_shows_it() -> None:
+    assert judged((eagle3(verify_ct=256),)).outcome is Outcome.REGRESSED
+
+
+def test_a_run_that_is_useful_beside_one_that_is_not_leaves_it_open() -> None:
+    verdict = judged((eagle3(verify_ct=256), restarted(eagle3(verify_ct=138))))
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "may be on and useless" in verdict.headline
+
+
 def test_useless_is_allowed_where_the_rig_says_so_of_this_arm() -> None:
     """Random weights accept nothing, and are still good for other checks."""
     allowed = {"metric": "accept_length", "arm": "eagle3-2step", "at_least": 1.0}
     verdict = judged(eagle3(verify_ct=256), budgets=[allowed])
 
     assert verdict.outcome is Outcome.PASS
+    assert verdict.wanted == {}
+    assert "the floor 1 is the least there is" in verdict.headline
     assert any("useless" in w for w in verdict.warnings)
 
 
@@ -160,5 +187,5 @@ def test_a_floor_straddled_by_the_interval_is_not_broken() -> None:
     budget = {"metric": "accept_length", "at_least": 256 / 138}
 
     assert judged(launch, budgets=[budget]).outcome is Outcome.INCONCLUSIVE
-    assert judged(launch, budgets=[{**budget, "at_least": 1.9}]).outcome is Outcome.REGRESSED
+    assert judged(launch, budgets=[{**budget, "at_least": 2.5}]).outcome is Outcome.REGRESSED
     assert judged(launch, budgets=[{**budget, "at_least": 1.8}]).outcome is Outcome.PASS

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.verdicts.evidence import controls, eagle3, make_launch, make_rig, series
+from tests.verdicts.evidence import controls, eagle3, make_launch, make_rig, restarted, series
 from tokgate.records import Outcome
 from tokgate.verdicts.checks.cycle_time import cycle_time
 
@@ -18,9 +18,22 @@ def test_a_cycle_is_decode_time_per_verify_call_and_not_the_verify_phase() -> No
 
 def test_a_cycle_over_its_ceiling_is_regressed() -> None:
     rig = make_rig(budgets=[{"metric": "cycle_ms", "at_most": 20.8}])
-    (verdict,) = cycle_time(rig, eagle3(), "single")
+    (alone,) = cycle_time(rig, (eagle3(),), "single")
+    (verdict,) = cycle_time(rig, (eagle3(), restarted(eagle3())), "single")
 
+    assert alone.outcome is Outcome.INCONCLUSIVE
+    assert alone.wanted == {"eagle3-2step": 1}
     assert verdict.outcome is Outcome.REGRESSED
+
+
+def test_a_restart_that_does_not_speculate_is_off_and_not_left_out() -> None:
+    name = "02-eagle3-2step"
+    plain = restarted(make_launch(series(launch=name), id=name, arm="eagle3-2step", role="arm"))
+    (verdict,) = cycle_time(make_rig(), (eagle3(), plain), "single")
+
+    assert verdict.outcome is Outcome.INVALID
+    assert "speculation is off" in verdict.headline
+    assert verdict.launch == plain.launch.id
 
 
 def test_the_control_has_no_cycle() -> None:

@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, series
+from tests.verdicts.evidence import (
+    ONE_RUN,
+    STEADY,
+    controls,
+    eagle3,
+    make_launch,
+    make_rig,
+    restarted,
+    series,
+)
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.server import GraphSteps
 from tokgate.verdicts.checks.speculation_beats_its_twin import speculation_beats_its_twin
@@ -13,13 +23,21 @@ SLOW = (40.0, 40.1, 39.9, 40.0, 40.2, 39.8)
 
 
 def judged(
-    arm: LaunchEvidence,
+    arm: LaunchEvidence | Sequence[LaunchEvidence],
     references: tuple[LaunchEvidence, ...],
     workload: str = "single",
     **rig: Any,
 ) -> Verdict:
-    (verdict,) = speculation_beats_its_twin(make_rig(**rig), arm, references, workload)
+    """Where a test is about one run of the arm, no restart has to confirm what it shows."""
+    sampling = ONE_RUN if isinstance(arm, LaunchEvidence) else {}
+    changes = {"sampling": sampling, **rig}
+    (verdict,) = speculation_beats_its_twin(make_rig(**changes), arm, references, workload)
     return verdict
+
+
+def confirmed(rates: Sequence[float]) -> tuple[LaunchEvidence, LaunchEvidence]:
+    """An arm whose restart measures the same."""
+    return eagle3(rates), restarted(eagle3(rates))
 
 
 def test_an_arm_that_wins() -> None:
@@ -27,7 +45,7 @@ def test_an_arm_that_wins() -> None:
 
     assert verdict.outcome is Outcome.PASS
     assert verdict.headline == (
-        "decode 59.8 tok/s on eagle3-2step: 1.34x its twin (44.6), interval 1.34–1.35"  # noqa: RUF001
+        "decode 59.8 tok/s on eagle3-2step: 1.34x its twin (44.6), interval 1.32–1.36"  # noqa: RUF001
     )
     assert len(verdict.headline) <= 80
     assert verdict.change == pytest.approx(0.341, abs=0.001)
@@ -101,25 +119,87 @@ def test_without_a_limit_the_speed_up_is_told_and_nothing_demanded() -> None:
     assert verdict.headline.endswith("no limit set")
 
 
-def test_drift_larger_than_the_effect_decides_nothing() -> None:
+@pytest.mark.parametrize("arm", [1.1, 1.5, 0.8])
+def test_a_drift_that_no_restart_explains_forbids_judging(arm: float) -> None:
+    """Whatever the arm shows beside them: a win, a loss, or nothing."""
     twins = controls(STEADY, tuple(v * 1.2 for v in STEADY))
-    verdict = judged(eagle3(tuple(v * 1.1 for v in STEADY)), twins)
+    verdict = judged(confirmed(tuple(v * arm for v in STEADY)), twins)
 
-    assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert "the controls drift by 20.0%" in verdict.headline
+    assert verdict.outcome is Outcome.INVALID
+    assert "drifted by +20.0%" in verdict.headline
     assert verdict.do is not None
 
 
-def test_a_win_must_hold_against_the_better_control() -> None:
-    """Drift of 5 % lies within an effect of 34 %, and widens the interval."""
-    twins = controls(STEADY, tuple(v * 1.05 for v in STEADY))
-    verdict = judged(eagle3(), twins)
+def test_a_small_drift_widens_the_interval_and_is_told() -> None:
+    """What 1.5 % between the controls leave open is open; a win of 34 % holds against either."""
+    lower, higher = (tuple(v * k for v in STEADY) for k in (0.9925, 1.0075))
+    still, moving = controls(), controls(lower, higher)
+    verdict = judged(eagle3(), moving)
 
     assert verdict.outcome is Outcome.PASS
+    assert "drift between the controls 1.5%" in verdict.evidence
+    assert width(verdict) > width(judged(eagle3(), still))
+    close = tuple(v * 1.02 for v in STEADY)
+    assert judged(eagle3(close), still).outcome is Outcome.PASS
+    assert judged(eagle3(close), moving).outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_small_win_beside_controls_that_differ_by_more_names_their_drift() -> None:
+    verdict = judged(
+        eagle3(tuple(v * 1.01 for v in STEADY)), controls(STEADY, tuple(v * 1.015 for v in STEADY))
+    )
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "the controls drift by 1.5%" in verdict.headline
+
+
+def width(verdict: Verdict) -> float:
     assert verdict.interval is not None
-    assert verdict.interval[0] < 0.29
-    assert verdict.interval[1] > 0.33
-    assert "drift between the controls 5.0%" in verdict.evidence
+    return verdict.interval[1] - verdict.interval[0]
+
+
+def test_a_loss_of_a_single_run_wants_a_restart_of_the_arm() -> None:
+    verdict = judged((eagle3(SLOW),), controls())
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "0.90x its twin" in verdict.headline
+    assert "below 1x, not confirmed by restarts; needs 1 more restart of eagle3-2step" in verdict.headline
+    assert verdict.wanted == {"eagle3-2step": 1}
+
+
+def test_a_loss_that_a_restart_confirms_is_regressed() -> None:
+    verdict = judged(confirmed(SLOW), controls())
+
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.launches == ("02-eagle3-2step", "07-eagle3-2step-restart-1")
+    assert verdict.needs is None
+    assert not any("not confirmed" in w for w in verdict.warnings)
+
+
+def test_one_slow_restart_of_two_is_no_regression() -> None:
+    """Both together are 3 % slower than the twin, one of them is 3 % faster."""
+    fast, slow = (tuple(v * k for v in STEADY) for k in (1.03, 0.91))
+    verdict = judged((eagle3(fast), restarted(eagle3(slow))), controls())
+
+    assert verdict.outcome in (Outcome.INCONCLUSIVE, Outcome.INVALID)
+
+
+def test_a_win_too_small_to_be_sure_of_says_what_would_settle_it() -> None:
+    verdict = judged((eagle3(tuple(v * 1.012 for v in STEADY)),), controls())
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.needs is not None
+    assert "restart" in verdict.needs
+    assert set(verdict.wanted) <= {"eagle3-2step", "baseline"}
+    assert verdict.wanted
+
+
+def test_it_tells_what_it_would_have_called_and_what_of_the_sessions_chance_it_may_spend() -> None:
+    verdict = judged(eagle3(), controls())
+    fewer = judged(eagle3(), controls(), arms=[a.model_dump() for a in make_rig().arms[:2]])
+
+    assert 0 < (verdict.smallest or 0) < 0.1
+    assert fewer.level == pytest.approx(2 * (verdict.level or 0))
 
 
 def test_one_control_is_enough_but_brackets_nothing() -> None:
@@ -129,14 +209,14 @@ def test_one_control_is_enough_but_brackets_nothing() -> None:
     assert "one control only: drift of the machine is not bracketed" in verdict.warnings
 
 
-def test_too_few_repeats_say_how_many_are_missing() -> None:
+def test_a_run_of_few_starts_still_is_one_run() -> None:
+    """What decides is how far server runs differ: three steady starts tell a run's value as well as six."""
     workload = {"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 3}
     twins = controls(STEADY[:3], STEADY[:3])
     verdict = judged(eagle3((59.8, 59.9, 60.0)), twins, workloads=[workload])
 
-    assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert "n=3 a side needs 1 more" in verdict.headline
-    assert verdict.do == "raise repeats of single by 1"
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.n == 3
 
 
 def test_many_streams_are_judged_by_their_sum() -> None:

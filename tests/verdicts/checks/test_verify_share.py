@@ -1,32 +1,41 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import make_rig
+from tests.verdicts.evidence import ONE_RUN, make_rig, restarted
 from tests.verdicts.phase_evidence import NO_PROBE, carrying, phase, table, untold
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase
 from tokgate.verdicts.checks.verify_share import verify_share
 
 STEP = phase(Phase.STEP, (6.0,) * 6)
-LIMIT = {"metric": "verify_share", "at_most": 0.92}
+LIMIT = {"metric": "verify_share", "arm": "eagle3-2step", "workload": "single", "at_most": 0.92}
 
 
-def judged(launch: LaunchEvidence, *limits: dict[str, Any]) -> Verdict:
-    (verdict,) = verify_share(make_rig(budgets=limits), launch, "single")
+def judged(launch: LaunchEvidence | Sequence[LaunchEvidence], *limits: dict[str, Any]) -> Verdict:
+    """Where a test is about one launch, no second one has to confirm what it shows."""
+    sampling = ONE_RUN if isinstance(launch, LaunchEvidence) else {}
+    (verdict,) = verify_share(make_rig(budgets=limits, sampling=sampling), launch, "single")
     return verdict
 
 
 def test_it_is_verify_over_the_probes_own_cycle() -> None:
     verdict = judged(carrying(table(phase(starts=(5.4,) * 6), STEP)), LIMIT)
     assert verdict.outcome is Outcome.PASS
-    assert verdict.value == 0.9
+    assert verdict.value == pytest.approx(0.9)
+    assert verdict.interval == pytest.approx((0.893, 0.907), abs=1e-3)
 
 
-def test_a_larger_share_than_allowed_is_a_regression() -> None:
-    assert judged(carrying(table(phase(starts=(5.7,) * 6), STEP)), LIMIT).outcome is Outcome.REGRESSED
+def test_a_larger_share_than_allowed_is_a_regression_once_a_second_launch_shows_it() -> None:
+    long = carrying(table(phase(starts=(5.9,) * 6), STEP))
+    alone = judged((long,), LIMIT)
+
+    assert judged(long, LIMIT).outcome is Outcome.REGRESSED
+    assert (alone.outcome, alone.wanted) == (Outcome.INCONCLUSIVE, {"eagle3-2step+phases": 1})
+    assert judged((long, restarted(long)), LIMIT).outcome is Outcome.REGRESSED
 
 
 @pytest.mark.parametrize("limits", [(), (LIMIT,), ({"metric": "verify_share", "at_least": 0.5},)])

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 
 from tokgate.records import Generation, LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.rig.models import ArmSpec, Rig
-from tokgate.verdicts.budgets import judge_metric, subject
+from tokgate.verdicts.arm_runs import History, Launches, all_of, good_of, raw_of, subject_of
+from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.derived import Derivation
-from tokgate.verdicts.establish import Established, establish_workload, invalid
+from tokgate.verdicts.establish import Established, invalid
 from tokgate.verdicts.pinned import Method, pinned_range
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.speculating import LOOK_AT_THE_DRAFT, USELESS, is_off, pooled, usefulness
+from tokgate.verdicts.validity import establish_arm
 
 CHECK = "acceptance_length"
 METRIC = "accept_length"
+LEAST = 1.0  # tokens a verify call, with nothing accepted
 _DO = (
     "find out what changed for the drafter: its weights, the target's, the prompts, sampling; what the machine takes for "
     "a cycle is another number (cycle_ms)"
@@ -22,59 +25,80 @@ _DO = (
 
 
 def acceptance_length(
-    rig: Rig, launch: LaunchEvidence, workload: str, controls: Sequence[LaunchEvidence] = ()
+    rig: Rig,
+    launches: Launches,
+    workload: str,
+    controls: Sequence[LaunchEvidence] = (),
+    *,
+    history: History | None = None,
 ) -> tuple[Verdict, ...]:
     """Judge tokens committed per verify call, bonus token included.
 
-    Natural arms go by the rig's budget, by the whole interval. Where all of it lies at 1.05 or less they are
-    `regressed` as on and useless, unless a budget of the rig allows that; where it straddles that,
+    Natural arms go by the rig's budget. Where in every server run the whole interval of its starts lies at 1.05 or
+    less they are `regressed` as on and useless, unless a budget of the rig allows that; where it straddles that,
     `inconclusive`. Pinned arms must show their pin, else the arm is not what it says and the outcome is
     `invalid`. A server that counts no verify call at all is off, which is `invalid` too and never called 1.0.
-    `controls`: the control arm of this session, which a limit derived from break-even needs and no other does.
+    `controls`: the server runs of the control arm in this session, which a limit derived from break-even needs and no
+    other does. `launches`, `history`: as of `decode_throughput`.
     """
-    established = establish_workload(rig, launch, workload, check=CHECK)
-    if isinstance(established, Verdict):
-        return (established,)
-    arm = rig.arm(launch.launch.arm)
-    shortfall = is_off(arm, established) or _impossible(arm, established)
-    if shortfall is not None:
-        return (
-            invalid(
-                CHECK,
-                [shortfall],
-                launch=launch,
-                workload=workload,
-                metric=METRIC,
-                raw=established.raw,
-            ),
-        )
-    tokens, calls = pooled(established.good)
-    evidence = (f"{tokens} tokens in {calls} verify calls", *_histogram(established.good))
+    runs = establish_arm(rig, all_of(launches), workload, check=CHECK)
+    if isinstance(runs, Verdict):
+        return (runs,)
+    arm = rig.arm(runs[0].launch.launch.arm)
+    for run in runs:
+        shortfall = is_off(arm, run) or _impossible(arm, run)
+        if shortfall is not None:
+            found = invalid(
+                CHECK, [shortfall], launch=run.launch, workload=workload, metric=METRIC, raw=run.raw
+            )
+            return (found,)
+    good = good_of(runs)
+    tokens, calls = pooled(good)
+    evidence = (f"{tokens} tokens in {calls} verify calls", *_histogram(good))
     if arm.acceptance != "natural":
-        return (_pinned(rig, arm, arm.acceptance, established, evidence),)
-    derive = Derivation(rig, established, controls, CHECK)
-    verdicts = judge_metric(rig, established, METRIC, check=CHECK, evidence=evidence, derive=derive)
-    return _of_use(rig, established, verdicts)
+        return (_pinned(rig, arm, arm.acceptance, runs, evidence),)
+    derive = Derivation(rig, runs, controls, CHECK)
+    verdicts = judge_metric(rig, runs, METRIC, check=CHECK, evidence=evidence, derive=derive, history=history)
+    return _of_use(rig, runs, tuple(_as_a_bound(v) for v in verdicts))
 
 
-def _of_use(rig: Rig, established: Established, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+def _as_a_bound(verdict: Verdict) -> Verdict:
+    """A floor of 1 or less is kept by whatever there is: every verify call yields the token that it would have anyway."""
+    reference = verdict.reference
+    if verdict.outcome is not Outcome.INCONCLUSIVE or reference is None or reference.kind != "budget":
+        return verdict
+    if not reference.label.startswith("floor") or reference.value is None or reference.value > LEAST:
+        return verdict
+    value = verdict.headline.split(": ")[0]
+    return verdict.model_copy(
+        update={
+            "outcome": Outcome.PASS,
+            "headline": f"{value}: the floor {reference.value:g} is the least there is",
+            "needs": None,
+            "wanted": {},
+            "do": None,
+        }
+    )
+
+
+def _of_use(rig: Rig, runs: Sequence[Established], verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Let the verdicts stand where a verify call is worth its price, whatever the budgets say of it."""
     verdicts = tuple(
         v.model_copy(update={"do": _DO}) if v.outcome is Outcome.REGRESSED else v for v in verdicts
     )
-    found = usefulness(established)
+    found = usefulness(runs)
     if found is None or found[0] is True or any(v.outcome is Outcome.INVALID for v in verdicts):
         return verdicts
     useful, summary = found
     settled = useful is False
     words = f"speculation {'is on and' if settled else 'may be on and'} useless"
-    told = f"{words}: accept length {summary.median:.2f} on {subject(established)}"
+    told = f"{words}: accept length {summary.median:.2f} on {subject_of(runs)}"
     if summary.interval is not None:
         told += f", interval {summary.interval[0]:.2f}–{summary.interval[1]:.2f}"  # noqa: RUF001 - a dash between numbers
     else:
         told += f", n={summary.n} and no interval"
     broken = any(v.outcome is Outcome.REGRESSED for v in verdicts)
-    if _allowed(rig, established.launch.launch.arm, established.workload) or (broken and not settled):
+    if _allowed(rig, runs[0].launch.launch.arm, runs[0].workload) or (broken and not settled):
         return tuple(v.model_copy(update={"warnings": (*v.warnings, told)}) for v in verdicts)
     return (
         verdicts[0].model_copy(
@@ -84,10 +108,14 @@ def _of_use(rig: Rig, established: Established, verdicts: tuple[Verdict, ...]) -
                 "interval": summary.interval,
                 "reference": None,
                 "change": None,
-                "floor": f"useless at {USELESS} or less, the whole interval",
+                "smallest": None,
+                "level": None,
+                "needs": None,
+                "wanted": {},
+                "floor": f"useless at {USELESS} or less, the whole interval of the starts of each server run",
                 "do": f"{LOOK_AT_THE_DRAFT}; where that is meant, give this arm a budget accept_length at_least = 1.0"
                 if settled
-                else f"raise repeats of {established.workload} (n={summary.n} now)",
+                else f"raise repeats of {runs[0].workload} (n={summary.n} now)",
             }
         ),
     )
@@ -129,9 +157,10 @@ def _histogram(good: Sequence[Generation]) -> tuple[str, ...]:
 
 
 def _pinned(
-    rig: Rig, arm: ArmSpec, pin: float, established: Established, evidence: tuple[str, ...]
+    rig: Rig, arm: ArmSpec, pin: float, runs: Sequence[Established], evidence: tuple[str, ...]
 ) -> Verdict:
-    tokens, calls = pooled(established.good)
+    good, workload = good_of(runs), runs[0].workload
+    tokens, calls = pooled(good)
     environment = {**rig.server.environment, **arm.environment}
     multinomial = environment.get("SGLANG_SIMULATE_ACC_METHOD") == "multinomial"
     method: Method = "multinomial" if multinomial else "match-expected"
@@ -139,34 +168,34 @@ def _pinned(
         pin,
         num_steps=arm.num_steps or 1,
         method=method,
-        generations=len(established.good),
+        generations=len(good),
         verify_calls=calls,
-        concurrency=rig.workload(established.workload).concurrency,
+        concurrency=rig.workload(workload).concurrency,
     )
     value = tokens / calls
     # The counters are whole numbers, so equality at an end of the range is real: allow for rounding.
     holds = allowed.low - 1e-9 <= value <= allowed.high + 1e-9
     span = f"{allowed.low:.2f}–{allowed.high:.2f}"  # noqa: RUF001 - a dash between numbers
     words = "holds its pin" if holds else "does not hold its pin"
-    launch = established.launch.launch
     return Verdict(
         check=CHECK,
         outcome=Outcome.PASS if holds else Outcome.INVALID,
-        headline=f"accept length {value:.2f} on {subject(established)}: {words} {pin:g}, allowed {span}",
+        headline=f"accept length {value:.2f} on {subject_of(runs)}: {words} {pin:g}, allowed {span}",
         arm=arm.name,
-        launch=launch.id,
-        workload=established.workload,
+        launch=runs[0].launch.launch.id,
+        launches=tuple(run.launch.launch.id for run in runs),
+        workload=workload,
         metric=METRIC,
         value=value,
         unit="tokens",
-        n=len(established.good),
+        n=len(good),
         reference=Reference(kind="truth", label=f"pinned at {pin:g}", value=allowed.expected, n=calls),
         floor=f"{span} for {calls} verify calls",
         evidence=(*evidence, f"method {method}: mean of the draws {allowed.expected:.3f}"),
         do=None
         if holds
         else "see in environment.json whether SGLANG_SIMULATE_ACC_LEN reached the schedulers",
-        raw=established.raw,
+        raw=raw_of(runs),
     )
 
 

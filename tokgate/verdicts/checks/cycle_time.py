@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from tokgate.records import LaunchEvidence, Verdict
 from tokgate.rig.models import Rig
+from tokgate.verdicts.arm_runs import History, Launches, all_of
 from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.derived import Derivation
-from tokgate.verdicts.establish import establish_workload, invalid
+from tokgate.verdicts.establish import invalid
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.speculating import is_off
+from tokgate.verdicts.validity import establish_arm
 
 CHECK = "cycle_time"
 METRIC = "cycle_ms"
@@ -18,23 +20,29 @@ CONTAINS = "a cycle is draft + verify + extend + host time: it is not the latenc
 
 
 def cycle_time(
-    rig: Rig, launch: LaunchEvidence, workload: str, controls: Sequence[LaunchEvidence] = ()
+    rig: Rig,
+    launches: Launches,
+    workload: str,
+    controls: Sequence[LaunchEvidence] = (),
+    *,
+    history: History | None = None,
 ) -> tuple[Verdict, ...]:
     """Judge decode seconds per verify call; an arm without speculation has no cycle and is `invalid`.
 
-    `controls`: the control arm of this session, which a limit derived from break-even needs and no other does.
+    `controls`: the server runs of the control arm in this session, which a limit derived from break-even needs and no
+    other does. `launches`, `history`: as of `decode_throughput`.
     """
-    established = establish_workload(rig, launch, workload, check=CHECK)
-    if isinstance(established, Verdict):
-        return (established,)
-    arm = rig.arm(launch.launch.arm)
-    shortfall = is_off(arm, established)
-    if arm.kind != "eagle3":
-        shortfall = Shortfall(
-            what=f"{launch.launch.arm} does no speculation: it has no cycle",
-            do="ask this of an eagle3 arm",
-        )
-    if shortfall is not None:
-        return (invalid(CHECK, [shortfall], launch=launch, workload=workload, metric=METRIC),)
-    derive = Derivation(rig, established, controls, CHECK)
-    return judge_metric(rig, established, METRIC, check=CHECK, evidence=(CONTAINS,), derive=derive)
+    runs = establish_arm(rig, all_of(launches), workload, check=CHECK)
+    if isinstance(runs, Verdict):
+        return (runs,)
+    arm = rig.arm(runs[0].launch.launch.arm)
+    for run in runs:
+        shortfall = is_off(arm, run)
+        if arm.kind != "eagle3":
+            shortfall = Shortfall(
+                what=f"{arm.name} does no speculation: it has no cycle", do="ask this of an eagle3 arm"
+            )
+        if shortfall is not None:
+            return (invalid(CHECK, [shortfall], launch=run.launch, workload=workload, metric=METRIC),)
+    derive = Derivation(rig, runs, controls, CHECK)
+    return judge_metric(rig, runs, METRIC, check=CHECK, evidence=(CONTAINS,), derive=derive, history=history)

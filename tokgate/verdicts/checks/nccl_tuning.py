@@ -7,12 +7,16 @@ from collections.abc import Iterable
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, VariableState, Verdict
 from tokgate.rig.models import Rig
-from tokgate.stats.compare import p_words
-from tokgate.verdicts.change import judge_change
+from tokgate.stats.decide import decide
+from tokgate.verdicts.arm_runs import Launches, all_of, raw_of, warnings_of
+from tokgate.verdicts.decision_words import evidence_of, needs_of, why
+from tokgate.verdicts.decision_words import warnings_of as unconfirmed
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text, throughput_metric
 from tokgate.verdicts.note import note
+from tokgate.verdicts.run_values import asked_of, values_now
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.validity import invalidities
 
 CHECK = "nccl_tuning"
 # SGLang's engine.py gives these to its schedulers where the shell line left them unset (0.5.6 to 0.5.23).
@@ -45,67 +49,78 @@ def nccl_side(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict,
     )
 
 
-def nccl_tuning(
-    rig: Rig, tuned: LaunchEvidence, untuned: LaunchEvidence, workload: str
-) -> tuple[Verdict, ...]:
-    """Judge what the block buys: `tuned` against `untuned`, which must be proven to go without it.
+def nccl_tuning(rig: Rig, tuned: Launches, untuned: Launches, workload: str) -> tuple[Verdict, ...]:
+    """Judge what the block buys: runs of the control arm against runs that must be proven to go without it.
 
     pass: faster, or no loss worth calling. regressed: the server is faster without the block, beyond the
-    floor. inconclusive: such a loss is not excluded.
+    floor, in two of its runs. inconclusive: such a loss is not excluded. Both sides are different servers: how far runs
+    of each differ is known of each alone.
     """
-    on = _established(rig, tuned, workload, goes_without=False)
-    if isinstance(on, Verdict):
-        return (on,)
-    off = _established(rig, untuned, workload, goes_without=True)
-    if isinstance(off, Verdict):
-        return (off,)
+    sides: list[tuple[Established, ...]] = []
+    for launches, goes_without in ((all_of(tuned), False), (all_of(untuned), True)):
+        found = [_established(rig, one, workload, goes_without=goes_without) for one in launches]
+        refused = next((one for one in found if isinstance(one, Verdict)), None)
+        if refused is not None:
+            return (refused,)
+        sides.append(tuple(one for one in found if isinstance(one, Established)))
+    on, off = sides
+    measured = [one.launch for side in sides for one in side]
+    shortfalls = invalidities(rig, measured, workload)
+    if shortfalls:
+        return (invalid(CHECK, list(shortfalls), launch=measured[0], workload=workload),)
     metric = throughput_metric(rig.workload(workload).concurrency)
-    now, before = on.series[metric.name], off.series[metric.name]
-    floor = floor_of(rig, metric)
-    change = judge_change(now.values, before.values, metric, floor)
-    value = statistics.median(now.values)
+    asked = asked_of(rig, "twin", metric, workload, (*on, *off), same_configuration=False)
+    values, without = (values_now(side, metric.name) for side in (on, off))
+    decision = decide(values, without, asked.rule, kind="twin")
+    first, other = on[0].launch.launch, off[0].launch.launch
     words = {
-        Outcome.IMPROVED: f"the NCCL block buys {change.change:+.1%}",
-        Outcome.PASS: f"the NCCL block buys nothing worth calling ({change.change:+.1%})",
-        Outcome.REGRESSED: f"the NCCL block costs {-change.change:.1%}",
-        Outcome.INCONCLUSIVE: f"what the NCCL block buys is undecided ({change.change:+.1%})",
-    }[change.outcome]
-    slower = change.outcome is Outcome.REGRESSED
+        Outcome.IMPROVED: f"the NCCL block buys {decision.change:+.1%}",
+        Outcome.PASS: f"the NCCL block buys nothing worth calling ({decision.change:+.1%})",
+        Outcome.REGRESSED: f"the NCCL block costs {-decision.change:.1%}",
+        Outcome.INCONCLUSIVE: f"what the NCCL block buys is undecided ({decision.change:+.1%})",
+    }[decision.outcome]
+    needs = needs_of(decision.wants, arm=first.arm, twin=f"{first.arm} without the block")
+    do = {
+        Outcome.REGRESSED: "take the block out, or find the variable that costs: leave out one at a time",
+        Outcome.INCONCLUSIVE: f"measure both again{f', {needs}' if needs is not None else ''}: of -m 'eagle3 or nccl' "
+        "the control arm runs twice in the session",
+    }.get(decision.outcome)
     return (
         Verdict(
             check=CHECK,
             # A gain over no tuning at all is no improvement of the code.
-            outcome=Outcome.PASS if change.outcome is Outcome.IMPROVED else change.outcome,
-            headline=f"{words} on {workload}: {metric.text(value)} with, {metric.bare(change.reference)} without, "
-            f"{change.why}",
-            arm=tuned.launch.arm,
-            launch=tuned.launch.id,
+            outcome=Outcome.PASS if decision.outcome is Outcome.IMPROVED else decision.outcome,
+            headline=f"{words} on {workload}: {metric.text(decision.now)} with, {metric.bare(decision.before)} without, "
+            f"{why(decision, needs)}",
+            arm=first.arm,
+            launch=first.id,
+            launches=tuple(one.launch.launch.id for one in (*on, *off)),
             workload=workload,
             metric=metric.name,
-            value=value,
+            value=decision.now,
             unit=metric.unit,
-            n=len(now.values),
-            interval=change.interval,
+            n=decision.starts_now,
+            interval=decision.interval,
             reference=Reference(
                 kind="twin",
-                label=f"{tuned.launch.arm} without server.nccl ({untuned.launch.id})",
-                value=change.reference,
-                n=len(before.values),
+                label=f"{first.arm} without server.nccl ({other.id})",
+                value=decision.before,
+                n=sum(len(run.values) for run in without),
             ),
-            change=change.change,
-            floor=floor_text(floor, metric),
-            evidence=(f"{p_words(change.comparison.p)}, n={change.comparison.n_a}+{change.comparison.n_b}",),
+            change=decision.change,
+            floor=floor_text(floor_of(rig, metric), metric),
+            smallest=decision.smallest,
+            level=asked.share.level,
+            needs=needs,
+            evidence=tuple(evidence_of(decision, asked, metric)),
             warnings=(
-                "one server start a side: what differs from start to start is not in the interval",
-                *_by_sglang(untuned),
-                *now.warnings,
-                *before.warnings,
-                *change.comparison.warnings,
+                *(w for one in off for w in _by_sglang(one.launch)),
+                *warnings_of(on, metric.name),
+                *warnings_of(off, metric.name),
+                *unconfirmed(decision, asked),
             ),
-            do="take the block out, or find the variable that costs: leave out one at a time"
-            if slower
-            else change.do,
-            raw=(*on.raw, *off.raw),
+            do=do,
+            raw=(*raw_of(on), *raw_of(off)),
         ),
     )
 

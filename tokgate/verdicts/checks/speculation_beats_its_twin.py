@@ -7,110 +7,151 @@ from collections.abc import Sequence
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.rig.models import Rig
-from tokgate.stats.compare import p_words
-from tokgate.verdicts.bracket import Bracket, bracketed
+from tokgate.stats.decide import decide
+from tokgate.stats.decision import Decision
+from tokgate.verdicts.arm_runs import History, Launches, all_of, raw_of, run_by_run, subject_of, warnings_of
 from tokgate.verdicts.break_even import BreakEven
-from tokgate.verdicts.budgets import subject
+from tokgate.verdicts.concluded import concluded
 from tokgate.verdicts.cycle_side import WHICH_PHASE
-from tokgate.verdicts.establish import Established, establish_workload, invalid
+from tokgate.verdicts.establish import Established, invalid
 from tokgate.verdicts.graph_steps import beside_the_control, without_a_graph
 from tokgate.verdicts.metrics import Metric, throughput_metric
+from tokgate.verdicts.run_values import asked_of, values_now
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.speculating import LOOK_AT_THE_DRAFT, is_off, useless_words
-from tokgate.verdicts.twins import ALONE, cost_of_a_cycle, establish_twins
+from tokgate.verdicts.twins import (
+    ALONE,
+    cost_of_a_cycle,
+    drift_of,
+    drift_words,
+    drifts_beyond,
+    establish_twins,
+)
+from tokgate.verdicts.validity import establish_arm
 
 CHECK = "speculation_beats_its_twin"
 
 
 def speculation_beats_its_twin(
-    rig: Rig, arm: LaunchEvidence, controls: Sequence[LaunchEvidence], workload: str
+    rig: Rig,
+    launches: Launches,
+    controls: Sequence[LaunchEvidence],
+    workload: str,
+    *,
+    history: History | None = None,
 ) -> tuple[Verdict, ...]:
-    """Judge the speed-up, with an interval that must hold against each control.
+    """Judge the speed-up of an arm over the control arm, server run by server run.
 
-    pass: the whole interval is at or above the rig's twin limit; where the rig sets none for this
-    arm and workload, the measured speed-up is the verdict. regressed: all of it lies below.
-    inconclusive: it straddles, there are too few values, or the controls differ from each other
-    by more than the speed-up itself. Every control given must be established; without any the
-    outcome is `invalid`, and so it is where the arm's server does no speculation: that would compare a plain
-    server with itself.
+    `launches`: all server runs of the arm, in order of time. `controls`: all of the control arm in this session,
+    which are one side; how far they differ is part of the interval. `history`: stored runs of the arm, which tell how
+    much its runs differ. The speed-up is held against the rig's twin limit
+    as a value is against a budget. pass: it is kept, with the power that the rig asks for; where the rig sets none for
+    this arm and workload, the measured speed-up is the verdict. regressed: it is missed at the session's level, by two
+    runs each for itself. inconclusive: neither, with what would settle it. invalid: no control was given, one cannot
+    be judged, they have drifted beyond what restarts explain, or the arm's server does no speculation: that would
+    compare a plain server with itself.
     """
-    numbers = establish_workload(rig, arm, workload, check=CHECK)
-    if isinstance(numbers, Verdict):
-        return (numbers,)
+    runs = establish_arm(rig, all_of(launches), workload, check=CHECK)
+    if isinstance(runs, Verdict):
+        return (runs,)
+    arm = runs[0].launch
     metric = throughput_metric(rig.workload(workload).concurrency)
-    twins = establish_twins(rig, arm, controls, workload, check=CHECK, lacks="no twin")
+    twins = establish_twins(
+        rig, [run.launch for run in runs], controls, workload, check=CHECK, lacks="no twin"
+    )
     if isinstance(twins, Verdict):
         return (twins,)
-    shortfall = _unjudgeable(rig, numbers, twins, metric)
+    shortfall = _unjudgeable(rig, runs, twins, metric)
     if shortfall is not None:
         return (invalid(CHECK, [shortfall], launch=arm, workload=workload, metric=metric.name),)
-    now = numbers.series[metric.name].values
-    before = [twin.series[metric.name].values for twin in twins]
-    bracket = bracketed(now, before)
     limit = _limit(rig, arm.launch.arm, workload)
-    cost = cost_of_a_cycle(numbers, twins)
-    outcome, words, do = _judge(bracket, limit, workload)
-    if outcome is Outcome.REGRESSED:
-        useless = useless_words(numbers)
-        words += f": {useless}" if useless is not None else ""
-        do = _next_step(cost, arm, controls, useless=useless is not None)
-    value = statistics.median(now)
-    pooled = statistics.median([v for values in before for v in values])
-    span = ""
-    if bracket.interval is not None:
-        span = f", interval {bracket.interval[0]:.2f}–{bracket.interval[1]:.2f}"  # noqa: RUF001 - a dash between numbers
+    asked = asked_of(rig, "twin", metric, workload, (*runs, *twins), same_configuration=False)
+    now, before = values_now(runs, metric.name), values_now(twins, metric.name)
+    decision = decide(
+        now,
+        before,
+        asked.rule,
+        kind="twin",
+        history=(history or {}).get(metric.name, ()),
+        limit_ratio=1.0 if limit is None else limit,
+    )
+    cost, useless = cost_of_a_cycle(runs, twins), useless_words(runs)
     names = ", ".join(t.launch.launch.id for t in twins)
-    alone = (ALONE,) if len(twins) == 1 else ()
+    measured = Verdict(
+        check=CHECK,
+        outcome=Outcome.PASS,
+        headline=f"{_speed_up(decision, metric, subject_of(runs))}, no limit set",
+        arm=arm.launch.arm,
+        launch=arm.launch.id,
+        launches=tuple(run.launch.launch.id for run in runs),
+        workload=workload,
+        metric=metric.name,
+        value=decision.now,
+        unit=metric.unit,
+        n=decision.starts_now,
+        interval=decision.interval,
+        reference=Reference(
+            kind="twin",
+            label=f"{rig.control.name} arm of this session ({names})",
+            value=decision.before,
+            n=sum(len(run.values) for run in before),
+        ),
+        change=decision.change,
+        evidence=(
+            *run_by_run(now, metric),
+            *(
+                f"against {run.launch} ({metric.text(value)}): {decision.now / value:.3f}x, n={len(run.values)}"
+                for run in before
+                for value in (statistics.median(run.values),)
+            ),
+            *drift_words(twins, metric.name),
+            *((cost.text(),) if cost is not None else ()),
+            *beside_the_control(arm, controls),
+        ),
+        warnings=(*((ALONE,) if len(twins) == 1 else ()), *warnings_of(runs, metric.name)),
+        raw=(*raw_of(runs), *raw_of(twins)),
+    )
+    if limit is None:
+        return (measured,)
+    told = concluded(
+        rig,
+        decision,
+        asked,
+        metric,
+        measured=measured,
+        look=_next_step(cost, arm, controls, useless=useless is not None),
+        twin=rig.control.name,
+    )
+    words = _words(decision, limit, twins, metric)
+    if decision.outcome is Outcome.REGRESSED and useless is not None:
+        words += f": {useless}"
+    needs = f"; needs {told.needs}" if told.needs is not None else ""
     return (
-        Verdict(
-            check=CHECK,
-            outcome=outcome,
-            headline=f"{metric.words} {metric.text(value)} on {subject(numbers)}: "
-            f"{bracket.ratio:.2f}x its twin ({metric.bare(pooled)}){span}{words}",
-            arm=arm.launch.arm,
-            launch=arm.launch.id,
-            workload=workload,
-            metric=metric.name,
-            value=value,
-            unit=metric.unit,
-            n=len(now),
-            interval=(bracket.interval[0] - 1, bracket.interval[1] - 1) if bracket.interval else None,
-            reference=Reference(
-                kind="twin",
-                label=f"{rig.control.name} arm of this session ({names})",
-                value=pooled,
-                n=sum(len(values) for values in before),
-            ),
-            change=bracket.ratio - 1,
-            floor=f"at least {limit:g}x, the whole interval" if limit is not None else None,
-            evidence=(
-                *(
-                    f"against {twin.launch.launch.id} ({metric.text(statistics.median(values))}): "
-                    f"{c.ratio:.3f}x, {p_words(c.p)}, n={c.n_a}+{c.n_b}"
-                    for twin, values, c in zip(twins, before, bracket.comparisons, strict=True)
-                ),
-                *((f"drift between the controls {bracket.drift:.1%}",) if len(twins) > 1 else ()),
-                *((cost.text(),) if cost is not None else ()),
-                *beside_the_control(arm, controls),
-            ),
-            warnings=(
-                *alone,
-                *numbers.series[metric.name].warnings,
-                *dict.fromkeys(w for c in bracket.comparisons for w in c.warnings),
-            ),
-            do=do,
-            raw=(*numbers.raw, *(r for t in twins for r in t.raw)),
+        told.model_copy(
+            update={
+                "headline": f"{_speed_up(decision, metric, subject_of(runs))}{words}{needs}",
+                "floor": f"at least {limit:g}x, surely",
+            }
         ),
     )
 
 
+def _speed_up(decision: Decision, metric: Metric, on: str) -> str:
+    low, high = (1 + change for change in decision.interval)
+    return (
+        f"{metric.words} {metric.text(decision.now)} on {on}: {1 + decision.change:.2f}x its twin "
+        f"({metric.bare(decision.before)}), interval {low:.2f}–{high:.2f}"  # noqa: RUF001 - a dash between numbers
+    )
+
+
 def _unjudgeable(
-    rig: Rig, numbers: Established, twins: Sequence[Established], metric: Metric
+    rig: Rig, runs: Sequence[Established], twins: Sequence[Established], metric: Metric
 ) -> Shortfall | None:
-    off = is_off(rig.arm(numbers.launch.launch.arm), numbers)
-    if off is not None:
-        return off
-    for side in (numbers, *twins):
+    for run in runs:
+        off = is_off(rig.arm(run.launch.launch.arm), run)
+        if off is not None:
+            return off
+    for side in (*runs, *twins):
         if metric.name not in side.series:
             return Shortfall(
                 what=f"{metric.name} of {side.launch.launch.id} is unknown: {side.why_missing(metric.name)}",
@@ -126,33 +167,20 @@ def _limit(rig: Rig, arm: str, workload: str) -> float | None:
     return ranked[-1].at_least if ranked else None
 
 
-def _judge(bracket: Bracket, limit: float | None, workload: str) -> tuple[Outcome, str, str | None]:
-    if limit is None:
-        return (Outcome.PASS, ", no limit set", None)
-    if bracket.interval is None:
-        fewest, more = bracket.missing
-        return (
-            Outcome.INCONCLUSIVE,
-            f"; n={fewest} a side needs {more} more",
-            f"raise repeats of {workload} by {more}",
-        )
-    low, high = bracket.interval
-    effect = abs(bracket.ratio / limit - 1)
-    if bracket.drift > effect:
-        return (
-            Outcome.INCONCLUSIVE,
-            f"; the controls drift by {bracket.drift:.1%}",
-            "the controls differ by more than the speed-up: look at clocks, heat and other load, then measure again",
-        )
-    if low >= limit:
-        return (Outcome.PASS, "" if limit == 1 else f", limit {limit:g}x", None)
-    if high < limit:
-        return (Outcome.REGRESSED, f", below {limit:g}x", None)
-    return (
-        Outcome.INCONCLUSIVE,
-        f" straddles {limit:g}x",
-        f"raise repeats of {workload}, or quieten the machine",
-    )
+def _words(decision: Decision, limit: float, twins: Sequence[Established], metric: Metric) -> str:
+    """Say how the speed-up stands to its limit."""
+    if decision.outcome is Outcome.PASS:
+        return "" if limit == 1 else f", limit {limit:g}x"
+    if decision.outcome is Outcome.REGRESSED:
+        return f", below {limit:g}x"
+    if drifts_beyond(twins, metric.name, decision.loss):
+        return f"; the controls drift by {drift_of(twins, metric.name):.1%}"
+    if decision.established:
+        return f", below {limit:g}x, not confirmed by restarts"
+    low, high = decision.interval
+    if low <= limit - 1 <= high:
+        return f" straddles {limit:g}x"
+    return f", {'above' if decision.loss <= 0 else 'below'} {limit:g}x, but not surely"
 
 
 def _next_step(

@@ -2,262 +2,266 @@
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Iterator, Sequence
 
 from tokgate.errors import BaselineError
-from tokgate.records import Difference, Fingerprint, LaunchEvidence, Outcome, Reference, Verdict
+from tokgate.records import Fingerprint, LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.records.record import Record
-from tokgate.rig.models import Floor, Rig
-from tokgate.stats.compare import p_words
-from tokgate.stats.decompose import ACCEPTANCE, Decomposition
+from tokgate.rig.models import Rig
+from tokgate.stats.decide import decide
+from tokgate.stats.decision import Decision
+from tokgate.verdicts.arm_runs import raw_of, run_by_run, subject_of
+from tokgate.verdicts.arm_runs import warnings_of as warnings_of_runs
 from tokgate.verdicts.baseline_file import Absence, BaselineFile
-from tokgate.verdicts.budgets import subject
-from tokgate.verdicts.change import Change, judge_change
 from tokgate.verdicts.control_part import Control, ControlPart, control_part
-from tokgate.verdicts.cycle_side import side_of_baseline, side_of_timed
-from tokgate.verdicts.establish import Established, establish_workload, invalid
-from tokgate.verdicts.identity import differences, identity_of_launch
+from tokgate.verdicts.controls_drift import moved_between_controls
+from tokgate.verdicts.creep import creep_of
+from tokgate.verdicts.decision_words import (
+    against,
+    evidence_of,
+    needs_of,
+    settling,
+    wanted_of,
+    warnings_of,
+    why,
+)
+from tokgate.verdicts.establish import Established, invalid
+from tokgate.verdicts.family import handed_on
+from tokgate.verdicts.identity import Identity, differences, identity_of_launch
+from tokgate.verdicts.ledger import run_values
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of, floor_text
+from tokgate.verdicts.no_baseline import no_baseline
+from tokgate.verdicts.run_values import Asked, asked_of, values_now
 from tokgate.verdicts.shortfall import Shortfall
-from tokgate.verdicts.split import Split, split_change
+from tokgate.verdicts.since_stored import after_a_loss, shares
 from tokgate.verdicts.staleness import Staleness, staleness
+from tokgate.verdicts.validity import establish_arm
 
 CHECK = "stored_baseline"
-SPLIT = "decode_tok_s"  # the speed that accept length and cycle make
-_MOST = 0.75  # of the whole change: the other of the two has as good as none of it
-_WORDS = {
-    Outcome.REGRESSED: "worse than",
-    Outcome.IMPROVED: "better than",
-    Outcome.PASS: "no loss against",
-    Outcome.INCONCLUSIVE: "undecided against",
-}
-UPDATE = 'tokgate baseline update RUN --arm {arm} --why "…"'
+_GOOD = (Outcome.PASS, Outcome.IMPROVED)
 # A run with a verdict that is invalid is stored knowingly or not at all.
 ANEW = 'tokgate baseline update RUN --arm {arm} --despite-doubts --why "…"'
 
 
 def stored_baseline(
     rig: Rig,
-    launch: LaunchEvidence,
+    launches: Sequence[LaunchEvidence],
     workload: str,
     baseline: BaselineFile | Absence,
     fingerprint: Fingerprint | None = None,
     *,
     control: Control | None = None,
 ) -> tuple[Verdict, ...]:
-    """Return one verdict per metric that both sides have, or one `no-baseline`.
+    """Judge an arm by all of its server runs of this session: one verdict per metric that both sides have.
 
-    A baseline of another identity is none; a simulated machine is never compared with a real
-    one. `fingerprint` is this run's: what differs from the baseline's is listed beside the
-    verdict, and leads the headline of a loss beyond the floor. `control` ran before an arm on the same machine: what
-    the arm lost beyond it is not blamed on what has changed, nor is storing it anew the next step. The outcomes are
-    the same with and without.
+    `launches`: the planned ones first, restarts after them. Where nothing of their identity is stored there is one
+    `no-baseline`; a baseline of another identity is none, and a simulated machine is never compared with a real one.
+    `fingerprint` is this run's: what differs from the baseline's is listed beside the verdict, and leads the headline
+    of a loss beyond the floor. `control` ran beside an arm on the same machine: what the arm lost beyond it is not
+    blamed on what has changed, nor is storing it anew the next step. Where it shows that the machine drifted nothing
+    is judged, and a loss that is not surely larger than what the controls lie apart is not called.
     """
-    established = establish_workload(rig, launch, workload, check=CHECK)
+    kept = {baseline.arm: baseline.launches} if isinstance(baseline, BaselineFile) else {}
+    beside = control.launches if control is not None else ()
+    established = establish_arm(rig, launches, workload, check=CHECK, beside=beside, baseline_runs=kept)
     if isinstance(established, Verdict):
         return (established,)
-    try:
-        identity = identity_of_launch(rig, launch, workload, fingerprint)
-    except BaselineError as error:
-        return (invalid(CHECK, [Shortfall(what=error.found, do=error.do)], launch=launch, workload=workload),)
+    identity = _identity(rig, launches, workload, fingerprint)
+    if isinstance(identity, Shortfall):
+        return (invalid(CHECK, [identity], launch=launches[0], workload=workload),)
     part = None
     if control is not None:
         stored = baseline.fingerprint if isinstance(baseline, BaselineFile) else None
-        part = control_part(rig, launch, workload, control, stored=stored, now=fingerprint)
+        part = control_part(rig, launches, workload, control, stored=stored, now=fingerprint)
     trails = part is not None and part.trails
     if isinstance(baseline, Absence):
-        return (_absent(established, baseline.nearest, baseline.differs, baseline.unreadable, trails=trails),)
+        return (
+            no_baseline(
+                CHECK, established, baseline.nearest, baseline.differs, baseline.unreadable, trails=trails
+            ),
+        )
     if baseline.identity != identity:
         differs = differences(baseline.identity, identity)
-        return (_absent(established, baseline.name, differs, (), trails=trails),)
-    stale = staleness(rig, baseline.fingerprint, fingerprint)
-    changes = tuple(
-        _changed(rig, established, metric, baseline)
-        for metric in METRICS.values()
-        if metric.name in established.series and baseline.by_start(metric.name)
-    )
-    own = part is not None and (part.trails or any(_beyond(c, part) for c in changes))
-    if changes:
+        return (no_baseline(CHECK, established, baseline.name, differs, (), trails=trails),)
+    at = launches[0].server.started_at if launches[0].server is not None else None
+    stale = staleness(rig, baseline.fingerprint, fingerprint, stored=baseline.provenance.when, at=at)
+    moved = moved_between_controls(rig, control.launches if control is not None else launches, workload)
+    compared = tuple(_compared(rig, established, baseline, moved))
+    own = part is not None and (part.trails or any(_beyond(rig, c, part) for c in compared))
+    if compared:
         return tuple(
-            _verdict(rig, established, c, baseline, stale=stale, part=part, own=own) for c in changes
+            _verdict(rig, established, c, baseline, stale=stale, part=part, own=own) for c in compared
         )
     shortfall = Shortfall(
         what=f"{baseline.name} and this run have no metric in common",
-        do=f"store it anew: {ANEW.format(arm=launch.launch.arm)}",
+        do=f"store it anew: {ANEW.format(arm=launches[0].launch.arm)}",
     )
-    return (invalid(CHECK, [shortfall], launch=launch, workload=workload),)
+    return (invalid(CHECK, [shortfall], launch=launches[0], workload=workload),)
 
 
-def _absent(
-    established: Established,
-    nearest: str | None,
-    differs: tuple[Difference, ...],
-    unreadable: tuple[str, ...],
-    *,
-    trails: bool,
-) -> Verdict:
-    launch = established.launch.launch
-    settings = "setting differs" if len(differs) == 1 else "settings differ"
-    beside = f"; nearest is {nearest}, {len(differs)} {settings}" if nearest is not None else ""
-    return Verdict(
-        check=CHECK,
-        outcome=Outcome.NO_BASELINE,
-        headline=f"no baseline for {established.workload} on {subject(established)}{beside}",
-        arm=launch.arm,
-        launch=launch.id,
-        workload=established.workload,
-        n=len(established.good),
-        evidence=tuple(f"{d.key}: {d.before or 'not set'} there, {d.now or 'not set'} here" for d in differs),
-        warnings=tuple(f"unreadable neighbour {text}" for text in unreadable),
-        differs=differs,
-        do="it is slower than its twin has to be: that is explained before its numbers are kept"
-        if trails
-        else f"if these numbers are to be kept: {UPDATE.format(arm=launch.arm)}",
-        raw=established.raw,
-    )
+def _identity(
+    rig: Rig, launches: Sequence[LaunchEvidence], workload: str, fingerprint: Fingerprint | None
+) -> Identity | Shortfall:
+    """Return what all runs of the arm have in common; restarts of another server are no restarts."""
+    try:
+        found = [identity_of_launch(rig, one, workload, fingerprint) for one in launches]
+    except BaselineError as error:
+        return Shortfall(what=error.found, do=error.do)
+    for launch, other in zip(launches, found, strict=True):
+        if differs := differences(found[0], other):
+            first = differs[0]
+            return Shortfall(
+                what=f"{launch.launch.id} is another server than {launches[0].launch.id}: {first.key} is "
+                f"{first.now or 'not set'}, not {first.before or 'not set'}",
+                do="see server_info.json and the clean slates: the server or the GPUs changed in between",
+            )
+    return found[0]
 
 
-class _Changed(Record):
+class _Compared(Record):
     metric: Metric
-    floor: Floor
-    change: Change
-    before: int  # values of the baseline
+    asked: Asked
+    decision: Decision
+    before: int  # starts of the baseline
 
     @property
     def lost(self) -> bool:
         """Whether the estimate is a loss beyond both floors, established or not."""
-        loss = self.metric.loss(self.change.change)
-        beyond = loss > self.floor.relative and loss * self.change.reference > self.floor.absolute
-        return self.change.outcome is not Outcome.PASS and beyond
+        return self.decision.outcome is not Outcome.PASS and self.decision.loss > self.decision.floor
 
 
-def _changed(rig: Rig, established: Established, metric: Metric, baseline: BaselineFile) -> _Changed:
-    before = tuple(statistics.median(start) for start in baseline.by_start(metric.name))
-    floor = floor_of(rig, metric)
-    change = judge_change(established.series[metric.name].values, before, metric, floor)
-    return _Changed(metric=metric, floor=floor, change=change, before=len(before))
+def _compared(
+    rig: Rig, established: Sequence[Established], baseline: BaselineFile, moved: float
+) -> Iterator[_Compared]:
+    """Yield a decision per metric that the baseline and every run of this session know.
+
+    A metric that is known of some runs only is unknown: the slow ones might be those without a number. What is called
+    hands its chance of a false alarm on to the others (family.handed_on), until nothing more is called.
+    """
+    sides = {}
+    for metric in METRICS.values():
+        now, before = values_now(established, metric.name), run_values(baseline.launches, metric.name)
+        if len(now) == len(established) and before:
+            sides[metric.name] = (now, before)
+    workload = established[0].workload
+    asked = {name: asked_of(rig, "stored", METRICS[name], workload, established) for name in sides}
+    own = {name: one.rule.level for name, one in asked.items()}
+    found: dict[str, Decision] = {}
+    called: list[str] = []
+    while True:
+        for name, level in handed_on(own, called).items():
+            asked[name] = asked[name].at(level)
+            # What is accepted of a draft does not depend on how fast the machine is.
+            machine = moved if name != "accept_length" else 0.0
+            found[name] = decide(*sides[name], asked[name].rule, kind="stored", moved=machine)
+        more = [n for n in found if n not in called and found[n].outcome is Outcome.REGRESSED]
+        if not more:
+            break
+        called += more
+    for name, decision in found.items():
+        before_n = sum(len(run.values) for run in sides[name][1])
+        yield _Compared(metric=METRICS[name], asked=asked[name], decision=decision, before=before_n)
 
 
-def _beyond(found: _Changed, part: ControlPart) -> bool:
-    return found.lost and part.beyond(found.metric, found.change.change, found.floor)
+def _beyond(rig: Rig, found: _Compared, part: ControlPart) -> bool:
+    return found.lost and part.beyond(found.metric, found.decision.change, floor_of(rig, found.metric))
 
 
 def _verdict(
     rig: Rig,
-    established: Established,
-    found: _Changed,
+    established: Sequence[Established],
+    found: _Compared,
     baseline: BaselineFile,
     *,
     stale: Staleness,
     part: ControlPart | None,
     own: bool,
 ) -> Verdict:
-    """`own`: part of what the launch lost is its own, or it falls short of its twin."""
-    metric, floor, change = found.metric, found.floor, found.change
-    series = established.series[metric.name]
-    value = statistics.median(series.values)
-    launch = established.launch.launch
-    headline = _headline(established, metric, value, change)
+    """`own`: part of what the arm lost is its own, or it falls short of its twin."""
+    metric, decision = found.metric, found.decision
+    launch = established[0].launch.launch
+    needs = needs_of(decision.wants, arm=launch.arm)
+    headline = _headline(established, metric, decision, needs)
     # A stale baseline names itself before its number does: the first thing to confirm is what it is compared with.
     led = found.lost and stale.since is not None
     if led:
+        moved = "moved" if decision.outcome is Outcome.REGRESSED else "seems to have moved"
         headline = (
-            f"baseline moved by {change.change * 100:+.1f} % ({metric.words} {metric.bare(value)} against "
-            f"{metric.text(change.reference)} on {subject(established)}): {stale.since}"
+            f"baseline {moved} by {decision.change * 100:+.1f} % ({metric.words} {metric.bare(decision.now)} against "
+            f"{metric.text(decision.before)} on {subject_of(established)}): {stale.since}"
         )
-        if part is not None and (_beyond(found, part) or (own and metric.name not in part.moves)):
-            shared = part.sentence(rig, metric, tree=stale.tree)
+        if part is not None and (_beyond(rig, found, part) or (own and metric.name not in part.moves)):
+            shared = part.sentence(metric, tree=stale.tree)
             headline += f"; {shared}" if shared is not None else ""
-    elif change.outcome is Outcome.IMPROVED and stale.beside is not None:
+        headline += f"; needs {needs}" if needs is not None else ""
+    elif decision.outcome is Outcome.IMPROVED and stale.beside is not None:
         headline += f"; {stale.beside}"
+    do: str | None = None
+    if led:
+        do = stale.do_first if own else stale.do
+    elif decision.outcome is Outcome.REGRESSED:
+        do = after_a_loss(established, baseline, differs=bool(stale.differs))
+    elif decision.outcome is Outcome.INCONCLUSIVE:
+        do = settling(rig, decision, needs)
+    outcome = decision.outcome
+    # Good against numbers that nobody has confirmed for too long: where the rig says so, that is no pass.
+    if outcome in _GOOD and stale.expiry is not None and rig.baselines.expired == "inconclusive":
+        outcome, do = Outcome.INCONCLUSIVE, stale.expiry.do
+        headline = f"{stale.expiry.words}: {headline}"
+    crept = creep_of(rig, baseline, metric)
     return Verdict(
         check=CHECK,
-        outcome=change.outcome,
+        outcome=outcome,
         headline=headline,
         arm=launch.arm,
         launch=launch.id,
-        workload=established.workload,
+        launches=_ids(established),
+        workload=established[0].workload,
         metric=metric.name,
-        value=value,
+        value=decision.now,
         unit=metric.unit,
-        n=len(series.values),
-        interval=change.interval,
-        reference=Reference(kind="baseline", label=baseline.name, value=change.reference, n=found.before),
-        change=change.change,
-        floor=floor_text(floor, metric),
+        n=decision.starts_now,
+        interval=decision.interval,
+        reference=Reference(kind="baseline", label=baseline.name, value=decision.before, n=found.before),
+        change=decision.change,
+        floor=floor_text(floor_of(rig, metric), metric),
+        smallest=decision.smallest,
+        level=found.asked.rule.level,
+        needs=needs,
+        wanted=wanted_of(decision.wants, arm=launch.arm),
         evidence=(
             *stale.evidence,
-            *((f"{_WORDS[change.outcome]} the baseline: {change.why}",) if led else ()),
-            f"{p_words(change.comparison.p)}, n={change.comparison.n_a}+{change.comparison.n_b}",
-            *_shares(established, baseline, metric),
+            *((f"{against(decision)} the baseline: {why(decision, needs)}",) if led else ()),
+            *evidence_of(decision, found.asked, metric),
+            *run_by_run(values_now(established, metric.name), metric),
+            *shares(established, baseline, metric),
+            *((crept.words,) if crept is not None and crept.updates else ()),
             f"baseline of {baseline.provenance.when} by {baseline.provenance.who}: {baseline.provenance.why}",
         ),
         warnings=(
             *stale.warnings,
-            *series.warnings,
-            *change.comparison.warnings,
-            *_single_launch(baseline),
+            *(
+                (f"its losses were accepted beyond the budget: {crept.words}",)
+                if crept is not None and crept.over
+                else ()
+            ),
+            *warnings_of_runs(established, metric.name),
+            *warnings_of(decision, found.asked),
         ),
         differs=stale.differs,
-        do=(stale.do_first if own else stale.do) if led else _next_step(established, baseline, change, stale),
-        raw=established.raw,
+        do=do,
+        raw=raw_of(established),
     )
 
 
-def _headline(established: Established, metric: Metric, value: float, change: Change) -> str:
+def _headline(
+    established: Sequence[Established], metric: Metric, decision: Decision, needs: str | None
+) -> str:
     return (
-        f"{metric.words} {metric.text(value)} on {subject(established)}: {change.change:+.1%}, "
-        f"{_WORDS[change.outcome]} baseline {metric.bare(change.reference)}, {change.why}"
+        f"{metric.words} {metric.text(decision.now)} on {subject_of(established)}: {decision.change:+.1%}, "
+        f"{against(decision)} baseline {metric.bare(decision.before)}, {why(decision, needs)}"
     )
 
 
-def _shares(established: Established, baseline: BaselineFile, metric: Metric) -> tuple[str, ...]:
-    """Tell what a change of speed is made of as far as timed launches know: what the phases did is told by the report."""
-    if metric.name != SPLIT:
-        return ()
-    found = _timed_split(established, baseline)
-    return (found.text(),) if found is not None else ()
-
-
-def _timed_split(established: Established, baseline: BaselineFile) -> Decomposition | None:
-    launch, before = established.launch.launch, side_of_baseline(baseline)
-    if not before.speculates:
-        return None
-    found = split_change(launch.arm, established.workload, before, side_of_timed(launch.id, (established,)))
-    return found.split if isinstance(found, Split) else None
-
-
-def _next_step(
-    established: Established, baseline: BaselineFile, change: Change, stale: Staleness
-) -> str | None:
-    """Say where a loss leads that no fact of machine or tree explains; of every metric of a workload the same."""
-    if change.outcome is not Outcome.REGRESSED:
-        return change.do
-    look = (
-        "see what differs from the baseline, listed with this verdict"
-        if stale.differs
-        else "nothing on record differs from the baseline: look at clocks, heat and what else ran"
-    )
-    split = _timed_split(established, baseline)
-    if split is None or split.whole is None or split.whole.log >= 0:
-        return look
-    of_acceptance = next((s.log for s in split.shares if s.name == ACCEPTANCE), 0.0) / split.whole.log
-    if of_acceptance >= _MOST:
-        return f"acceptance has moved, not the cycle: look at the draft model; {look}"
-    what = (
-        "the cycle has moved, not acceptance"
-        if of_acceptance <= 1 - _MOST
-        else "acceptance and the cycle have moved"
-    )
-    which = (
-        "which phase, tells 'Since the stored baseline' in the report"
-        if baseline.phases
-        else "which phase, is not stored; today's stand in 'Phases of a cycle'"
-    )
-    return f"{what}: {which}; {look}"
-
-
-def _single_launch(baseline: BaselineFile) -> tuple[str, ...]:
-    if len(baseline.launches) > 1:
-        return ()
-    return ("the baseline is one server run: its interval does not hold the spread between restarts",)
+def _ids(established: Sequence[Established]) -> tuple[str, ...]:
+    return tuple(one.launch.launch.id for one in established)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from tokgate.records import LaunchEvidence, Verdict
+from tokgate.records import Verdict
 from tokgate.rig.models import Rig
+from tokgate.verdicts.arm_runs import History, Launches, all_of
 from tokgate.verdicts.budgets import judge_metric
-from tokgate.verdicts.establish import establish_workload
+from tokgate.verdicts.validity import establish_arm
 
 CHECK = "time_to_first_token"
 
 
-def time_to_first_token(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict, ...]:
-    """Judge the time from the sent request to the first chunk that carried a token."""
-    established = establish_workload(rig, launch, workload, check=CHECK)
-    if isinstance(established, Verdict):
-        return (established,)
-    return judge_metric(rig, established, "ttft_ms", check=CHECK)
+def time_to_first_token(
+    rig: Rig,
+    launches: Launches,
+    workload: str,
+    *,
+    history: History | None = None,
+) -> tuple[Verdict, ...]:
+    """Judge the time from the sent request to the first chunk that carried a token, over all server runs of the arm.
+
+    `launches`, `history`: as of `decode_throughput`.
+    """
+    runs = establish_arm(rig, all_of(launches), workload, check=CHECK)
+    if isinstance(runs, Verdict):
+        return (runs,)
+    return judge_metric(rig, runs, "ttft_ms", check=CHECK, history=history)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase, PhaseReading
+from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
 from tokgate.stats.phases import FEWEST_FOR_P95, together
 from tokgate.stats.ranks import ALONE, SlowRank
+from tokgate.verdicts.arm_runs import History, Launches, all_of
 from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.derived import Derivation, VerifyPart
 from tokgate.verdicts.establish import Established
 from tokgate.verdicts.phases import (
     doubts,
-    establish_phases,
     limited,
     not_told,
     probe_of,
@@ -25,55 +27,101 @@ from tokgate.verdicts.phases import (
     why_no_verify,
 )
 from tokgate.verdicts.series import Series
+from tokgate.verdicts.validity import establish_arm
 
 CHECK = "verify_latency"
 P50, P95 = "verify_ms", "verify_p95_ms"
 IN_GRAPHS = 0.5  # of the calls; fewer, and the host's launches are what takes long
 
 
+@dataclass(frozen=True)
+class _Run:
+    """One launch with instruments: the rank that speaks for its verify, and the one with the longest tail."""
+
+    numbers: Established
+    reading: PhaseReading
+    tail: PhaseReading
+    ranks: tuple[PhaseReading, ...]
+
+    @property
+    def phases(self) -> Sequence[PhaseReading]:
+        table = self.numbers.launch.phases
+        return table.readings if table is not None else ()
+
+
 def verify_latency(
-    rig: Rig, launch: LaunchEvidence, workload: str, controls: Sequence[LaunchEvidence] = ()
+    rig: Rig,
+    launches: Launches,
+    workload: str,
+    controls: Sequence[LaunchEvidence] = (),
+    *,
+    history: History | None = None,
 ) -> tuple[Verdict, ...]:
     """Judge p50 and p95 of the verify calls, one value a barrier start, each in the rank where it is the longest.
 
-    The interval is that of every budget: between two order statistics of the starts' values. Without a source of
-    single calls a budget is `invalid`, with what was looked for; without a budget that is `inconclusive`.
-    `controls`: the timed control arm, which a limit derived from break-even needs and no other does; cycle and accept
-    length for it come from this launch, like verify.
+    `launches`: all launches of the arm with instruments, in order of time; the plan has one, and a second confirms
+    what it shows. Without a source of single calls a budget is `invalid`, with what was looked for; without a budget
+    that is `inconclusive`. `controls`: the timed control arm, which a limit derived from break-even needs and no other
+    does; cycle and accept length for it come from these launches, like verify. `history`: as of
+    `decode_throughput`.
     """
-    established = establish_phases(rig, launch, workload, check=CHECK)
+    established = establish_arm(instrumented(rig), all_of(launches), workload, check=CHECK)
     if isinstance(established, Verdict):
         return (established,)
+    runs: list[_Run] = []
+    for one in established:
+        run = _read(rig, one)
+        if isinstance(run, Verdict):
+            return (run,)
+        runs.append(run)
+    told = [run.numbers for run in runs]
+    metrics = [P50]
+    warnings = tuple(dict.fromkeys(d for one in told for d in doubts(one.launch, workload)))
+    silent = next((one for one in told if P95 not in one.series), None)
+    if silent is None or limited(rig, silent.launch, workload, (P95,)):
+        metrics.append(P95)
+    else:
+        warnings = (*warnings, f"no p95: {silent.why_missing(P95)}")
+    slow = next((s for one in told if (s := waited_for(one.launch, workload)) is not None), None)
+    lines = (
+        *(line for run in runs for line in _evidence(run)),
+        *((slow.words,) if slow is not None else ()),
+    )
+    found: list[Verdict] = []
+    for m in metrics:
+        parts = tuple(_part(run.reading if m == P50 else run.tail, run.phases) for run in runs)
+        found += judge_metric(
+            rig,
+            told,
+            m,
+            check=CHECK,
+            evidence=lines if m == P50 else (*(_tail_words(run) for run in runs), *lines),
+            warnings=warnings,
+            derive=Derivation(rig, told, controls, CHECK, parts),
+            history=history,
+            instruments=True,
+        )
+    return tuple(_led(_outside(v, [run.reading for run in runs]), slow) for v in found)
+
+
+def _read(rig: Rig, established: Established) -> _Run | Verdict:
+    """Return what the probe tells of one launch, or why its verify is not known."""
+    launch, workload = established.launch, established.workload
     ranks = probe_of(launch, Phase.VERIFY, workload)
     reading = slowest_verify(launch, workload)
     if reading is None:
-        return (not_told(rig, established, (P50, P95), check=CHECK, why=why_no_verify(launch)),)
+        return not_told(rig, established, (P50, P95), check=CHECK, why=why_no_verify(launch))
     starts = len({g.batch for g in established.good})
     if len(reading.starts) < starts:
         why = f"the probe tells of verify in {len(reading.starts)} of {starts} starts"
-        return (not_told(rig, established, (P50, P95), check=CHECK, why=why),)
+        return not_told(rig, established, (P50, P95), check=CHECK, why=why)
     tail = _longest_tail(ranks)
-    told = _with_series(established, reading, tail)
-    metrics = [P50]
-    warnings = doubts(launch, workload)
-    if P95 in told.series or limited(rig, launch, workload, (P95,)):
-        metrics.append(P95)
-    else:
-        warnings = (*warnings, f"no p95: {told.why_missing(P95)}")
-    slow = waited_for(launch, workload)
-    others = launch.phases.readings if launch.phases is not None else ()
-    evidence = (*_evidence(reading, ranks), *((slow.words,) if slow is not None else ()))
-    found: list[Verdict] = []
-    for m, of in zip(metrics, (reading, tail), strict=False):
-        lines = evidence if of is reading else (_tail_words(tail, ranks), *evidence)
-        derive = Derivation(rig, told, controls, CHECK, _part(of, others))
-        found += judge_metric(rig, told, m, check=CHECK, evidence=lines, warnings=warnings, derive=derive)
-    return tuple(_led(_outside(v, reading), slow) for v in found)
+    return _Run(_with_series(established, reading, tail), reading, tail, ranks)
 
 
-def _outside(verdict: Verdict, reading: PhaseReading) -> Verdict:
+def _outside(verdict: Verdict, readings: Sequence[PhaseReading]) -> Verdict:
     """Of a verify that is too long and ran outside a CUDA graph, that is what to say first."""
-    share = reading.graph_share
+    share = min((r.graph_share for r in readings if r.graph_share is not None), default=None)
     if share is None or share > IN_GRAPHS or verdict.outcome is not Outcome.REGRESSED:
         return verdict
     return verdict.model_copy(
@@ -108,7 +156,8 @@ def _p95(reading: PhaseReading) -> float:
     return statistics.median(tails) if len(tails) == len(reading.starts) else math.inf
 
 
-def _tail_words(reading: PhaseReading, ranks: Sequence[PhaseReading]) -> str:
+def _tail_words(run: _Run) -> str:
+    reading, ranks = run.tail, run.ranks
     tails = [t for r in ranks if r.starts and math.isfinite(t := _p95(r))]
     which = "unknown" if reading.rank is None else str(reading.rank)
     between = f", p95 from {min(tails):.3f} to {max(tails):.3f} ms" if tails else ""
@@ -162,7 +211,8 @@ def _series(metric: str, values: Sequence[float], source: str, reading: PhaseRea
     )
 
 
-def _evidence(reading: PhaseReading, ranks: Sequence[PhaseReading]) -> list[str]:
+def _evidence(run: _Run) -> list[str]:
+    reading, ranks = run.reading, run.ranks
     graph = "not told" if reading.graph_share is None else f"{reading.graph_share:.1%}"
     found = [f"{reading.n} calls, mean {reading.mean_ms:.3f} ms; in a CUDA graph: {graph}"]
     if len(ranks) > 1:

@@ -1,0 +1,179 @@
+"""A change in words: why it was decided so, what would settle it, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tokgate.records import Outcome
+from tokgate.rig.models import Rig
+from tokgate.stats.bounds import MODES
+from tokgate.stats.compare import p_words
+from tokgate.stats.decision import Decision, Wants
+from tokgate.stats.wants import AGREE
+
+from .family import chance
+from .metrics import Metric
+from .questions import PHASES
+from .run_values import Asked
+
+_AGAINST = {
+    Outcome.REGRESSED: "worse than",
+    Outcome.IMPROVED: "better than",
+    Outcome.INCONCLUSIVE: "undecided against",
+}
+
+
+def span(decision: Decision) -> str:
+    low, high = decision.interval
+    return f"interval {low:+.1%} to {high:+.1%}"
+
+
+def against(decision: Decision) -> str:
+    """Return what a change is "against" its reference, "no loss" say: nothing that the printed interval contradicts."""
+    if decision.outcome is not Outcome.PASS:
+        return _AGAINST[decision.outcome]
+    if decision.loss > decision.floor:
+        return f"no loss of {decision.detect:.1%} against"
+    if _is_a_loss(decision):
+        return f"a loss below the floor of {decision.floor:.1%} against"
+    return "no loss against"
+
+
+def seen(decision: Decision) -> str:
+    """Return which loss there would have been no missing: what this one is not, with the power asked for."""
+    if decision.high <= 0:
+        return "any loss would have been seen"
+    if _is_a_loss(decision):
+        return f"it is at most {decision.high:.1%}"
+    return f"a loss of {decision.high:.1%} would have been seen"
+
+
+def _is_a_loss(decision: Decision) -> bool:
+    low, high = decision.interval
+    return decision.loss > 0 and not low <= 0 <= high
+
+
+def why(decision: Decision, needs: str | None) -> str:
+    """Return half a sentence for the headline."""
+    if decision.outcome is Outcome.PASS:
+        return f"{span(decision)}; {seen(decision)}"
+    if decision.outcome is not Outcome.INCONCLUSIVE:
+        return span(decision)
+    if decision.established and decision.loss > decision.floor:
+        lacking = "not confirmed by restarts"
+    elif decision.loss > decision.floor:
+        lacking = "the loss is not established"
+    else:
+        lacking = f"a loss of {decision.detect:.1%} is not excluded"
+    return f"{span(decision)}: {lacking}{f', needs {needs}' if needs is not None else ''}"
+
+
+def needs_of(
+    wants: Wants,
+    *,
+    arm: str,
+    twin: str | None = None,
+    instruments: bool = False,
+    baseline: str = "in the baseline",
+) -> str | None:
+    """Return "2 more restarts of eagle3-2step and 1 more session in the baseline"; None where nothing is in reach.
+
+    `instruments`: the arm's runs carry them.
+    """
+    parts = []
+    if wants.now:
+        carrying = " with instruments" if instruments else ""
+        parts.append(f"{_many(wants.now, 'more restart')} of {arm}{carrying}")
+    if wants.before:
+        parts.append(f"{_many(wants.before, 'more restart')} of {twin or 'its twin'}")
+    if wants.sessions:
+        parts.append(f"{_many(wants.sessions, 'more session')} {baseline}")
+    return " and ".join(parts) or None
+
+
+def wanted_of(
+    wants: Wants, *, arm: str, twin: str | None = None, instruments: bool = False
+) -> dict[str, int]:
+    """Return the further server runs that would settle it in this session; {} where they alone would not."""
+    if wants.sessions or (wants.before and twin is None):
+        return {}
+    own = f"{arm}{PHASES}" if instruments else arm
+    found = {own: wants.now, **({twin: wants.before} if twin is not None else {})}
+    return {name: runs for name, runs in found.items() if runs}
+
+
+def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
+    """Return the next step of somebody who reads `inconclusive`."""
+    if needs is None and not decision.floor:
+        return (
+            "it is as good as its limit: more runs alone will hardly tell on which side; quieten the machine, or move "
+            "the limit"
+        )
+    if needs is None:
+        if decision.floor / 2 < decision.loss < 2 * decision.detect:
+            return "the loss is about as large as the floor: more runs alone will hardly settle it"
+        return (
+            f"more runs alone will hardly settle it while one differs from the next by {decision.between_runs:.1%}: "
+            "look at clocks, heat and what else runs"
+        )
+    spent = rig.sampling.gpu_time_s
+    ways = []
+    if decision.wants.now or decision.wants.before:
+        ways.append(
+            f"raise sampling.gpu_time_s ({spent:g} s now)"
+            if spent
+            else "let the session take restarts: --rig-set sampling.gpu_time_s=600"
+        )
+    if decision.wants.sessions:
+        ways.append('add a session that is as it should be: tokgate baseline update RUN --append --why "…"')
+    return f"{needs} would settle it if the number stays: {'; '.join(ways)}"
+
+
+def counts(decision: Decision) -> str:
+    """Return "3 runs of 18 starts against 6 runs of 3 sessions"."""
+    told = f"{_many(decision.runs_now, 'run')} of {_many(decision.starts_now, 'start')}"
+    if not decision.runs_before:
+        return told
+    before = _many(decision.runs_before, "run")
+    if decision.kind == "stored":
+        before += f" of {_many(decision.sessions_before, 'session')}"
+    return f"{told} against {before}"
+
+
+def evidence_of(decision: Decision, asked: Asked, metric: Metric) -> Iterator[str]:
+    """Yield what the outcome rests on: counts, bounds, how far runs and sessions differ, where a prior weighs more."""
+    yield f"{p_words(decision.p)} of no loss, {counts(decision)}"
+    yield (
+        f"the loss is at most {decision.high:+.1%} (power {1 - asked.rule.miss:.0%}), at least {decision.low:+.1%} (level "
+        f"{chance(decision.level)}); it would have been called from {decision.smallest:.1%} on"
+        f"{f', beyond the floor of {decision.floor:.1%}' if decision.floor else ''}"
+    )
+    yield f"level of look {decision.look}, half of what is left of {asked.share.words}"
+    yield from noise_of(decision, metric)
+    if decision.moved:
+        yield f"the controls of this session lie {decision.moved:.2%} apart: no loss below that is called"
+    if decision.modes is not None and decision.loss > decision.floor:
+        yield f"a server whose restarts fall into two modes shows this with a chance of at most {decision.modes:.1%}"
+
+
+def noise_of(decision: Decision, metric: Metric) -> tuple[str, ...]:
+    """Return what an interval is as wide as it is for: how far runs and sessions differ, and by which prior."""
+    apart = f"one run differs from the next by {_spread(decision.between_runs, metric)}"
+    if decision.between_sessions is not None:
+        apart += f", sessions beyond that by {_spread(decision.between_sessions, metric)}"
+    return (f"{apart} (standard deviations)", *decision.notes)
+
+
+def warnings_of(decision: Decision, asked: Asked) -> tuple[str, ...]:
+    few = decision.runs_now < AGREE if decision.modes is None else decision.modes > MODES
+    if asked.rule.confirm or not few or decision.outcome is not Outcome.REGRESSED:
+        return ()
+    return ("not confirmed by restarts: the rig has sampling.gpu_time_s = 0",)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _spread(sd: float, metric: Metric) -> str:
+    return f"{sd:.2%}" if metric.scale == "ratio" else metric.text(sd)

@@ -1,0 +1,83 @@
+"""What a session still has to find out: its verdicts on numbers, as the stop rule sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from tokgate.records import Outcome, Verdict
+from tokgate.records.record import Record
+
+# Behind the name of an arm: its launch with instruments. No arm has such a name.
+PHASES = "+phases"
+
+
+# The checks on numbers of an arm: what others find inconclusive is not settled by restarts of one.
+NUMBERS = frozenset(
+    (
+        "acceptance_length", "cycle_time", "decode_throughput", "speculation_beats_its_twin", "stored_baseline",
+        "time_to_first_token", "token_latency", "verify_latency", "verify_share",
+    )
+)  # fmt: skip
+
+
+class Question(Record):
+    """One comparison. `wants` and `arm` name what is started: an arm, or "ARM+phases"."""
+
+    kind: str  # "limit", "twin", "stored" or "value"
+    check: str
+    arm: str
+    workload: str
+    metric: str
+    settled: bool
+    hopeless: bool  # open, and nothing that a session can measure would settle it
+    moot: bool = (
+        False  # open beside a loss of the same arm and workload that is called: no answer would undo that
+    )
+    wants: dict[str, int] = {}  # further server runs; of an open question that is not hopeless
+    why: str  # one sentence: how it stands
+
+    @property
+    def words(self) -> str:
+        """Return "decode_tok_s of eagle3-2step, single"."""
+        return f"{self.metric} of {self.arm}, {self.workload}"
+
+
+def questions_of(verdicts: Sequence[Verdict]) -> tuple[Question, ...]:
+    """Return a question for each verdict of NUMBERS on a metric of an arm under a workload.
+
+    Only `inconclusive` is open: an invalid one is not mended by sampling, and a missing baseline stays away. Nothing
+    is said of verdicts that are about no number. A dozen metrics say the same of one server: once one of them is called
+    a loss, GPU time is not spent on the others.
+    """
+    lost = {(v.arm, v.workload) for v in verdicts if v.check in NUMBERS and v.outcome is Outcome.REGRESSED}
+    return tuple(_questions(verdicts, lost))
+
+
+def _questions(
+    verdicts: Sequence[Verdict], lost: Collection[tuple[str | None, str | None]]
+) -> Iterator[Question]:
+    for verdict in verdicts:
+        if (
+            verdict.check not in NUMBERS
+            or verdict.arm is None
+            or verdict.workload is None
+            or verdict.metric is None
+        ):
+            continue
+        is_open = verdict.outcome is Outcome.INCONCLUSIVE
+        wants = {arm: n for arm, n in sorted(verdict.wanted.items()) if n > 0} if is_open else {}
+        yield Question(
+            kind=_KINDS.get(verdict.reference.kind, "value") if verdict.reference else "value",
+            check=verdict.check,
+            arm=verdict.arm,
+            workload=verdict.workload,
+            metric=verdict.metric,
+            settled=not is_open,
+            hopeless=is_open and not wants,
+            moot=is_open and (verdict.arm, verdict.workload) in lost,
+            wants=wants,
+            why=verdict.headline,
+        )
+
+
+_KINDS = {"budget": "limit", "twin": "twin", "baseline": "stored"}

@@ -1,0 +1,57 @@
+"""Where a session stands with its sampling: what one more run costs, what is left, and what the stop rule says to it.
+
+All of it follows from rig, launches and verdicts, so that a stored run is told the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from tokgate.records import Launch, LaunchEvidence, Verdict
+from tokgate.rig.models import Rig
+
+from .questions import PHASES, questions_of
+from .stop_rule import More, Stop, what_next
+
+
+def subject_of(launch: Launch) -> str | None:
+    """Return what a launch is one run of: its arm, or "ARM+phases"; None where it is neither, and never repeated."""
+    if launch.stands_for_arm:
+        return launch.arm
+    return f"{launch.arm}{PHASES}" if launch.role == "instrumented" else None
+
+
+def costs_of(launches: Sequence[LaunchEvidence]) -> dict[str, float]:
+    """Return what one more run of each subject is reckoned to take, in seconds: as long as its last one."""
+    return {
+        subject: evidence.wall_s
+        for evidence in launches
+        if (subject := subject_of(evidence.launch)) is not None and evidence.wall_s is not None
+    }
+
+
+def left_of(rig: Rig, launches: Sequence[LaunchEvidence]) -> float:
+    """Return the seconds of the budget that restarts have left."""
+    spent = math.fsum(e.wall_s or 0.0 for e in launches if e.launch.round)
+    return max(0.0, rig.sampling.gpu_time_s - spent)
+
+
+def next_step(rig: Rig, launches: Sequence[LaunchEvidence], verdicts: Sequence[Verdict]) -> Stop | More:
+    """Ask the stop rule. `launches`: planned ones and restarts in order; `verdicts`: as they are now."""
+    spec, questions = rig.sampling, questions_of(verdicts)
+    if spec.gpu_time_s == 0:
+        return Stop(
+            reason="sampling.gpu_time_s is 0 in the rig",
+            unsettled=tuple(q.words for q in questions if not q.settled),
+        )
+    made = Counter(subject_of(e.launch) for e in launches if e.launch.round)
+    costs = costs_of(launches)
+    left_runs = {subject: spec.most_restarts - made[subject] for subject in costs}
+    return what_next(questions, costs, left_of(rig, launches), left_runs=left_runs)
+
+
+def wanted_words(more: More) -> str:
+    """Return "2 more of eagle3-2step and 1 more of baseline"."""
+    return " and ".join(f"{n} more of {subject}" for subject, n in more.runs.items())

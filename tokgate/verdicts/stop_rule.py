@@ -1,0 +1,118 @@
+"""When a session stops, and what it measures next: a pure function of how its questions stand.
+
+Group-sequential by server runs: the planned launches are the first look, and each decision to go on makes one more. Look
+k may spend 2^-k of a comparison's error rates (stats/bounds.py), so the rates hold whatever this rule does: which arm it
+chooses, how many runs it asks for at once and when it gives up may all depend on the numbers (union bound over looks;
+Lan and DeMets 1983, "Discrete sequential boundaries for clinical trials", with a spending sequence fixed beforehand).
+
+It goes on only for what is open and can be settled: a clear case, either way, costs nothing beyond the plan, a question
+beside a loss that is called is left open, and one that all that is left of the budget could not settle is given up at once. Of several the one is taken up whose
+runs settle most per second. Few runs are asked for together, many by halves: a look costs sharper bounds, and half of
+many runs may show already that the rest is not needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tokgate.records.record import Record
+
+from .questions import Question
+
+AT_ONCE = 2  # runs of one arm that are made without a look between them, whatever is wanted
+
+
+class Stop(Record):
+    reason: str
+    unsettled: tuple[str, ...] = ()
+    hopeless: tuple[str, ...] = ()
+
+
+class More(Record):
+    """Start these again, all of them before the next look."""
+
+    runs: dict[str, int]  # arm, or "ARM+phases" -> restarts
+    workloads: tuple[str, ...]  # what they take: those of the questions that they are for
+    cost_s: float
+    reason: str
+    unsettled: tuple[str, ...] = ()
+    hopeless: tuple[str, ...] = ()
+
+
+def what_next(
+    questions: Sequence[Question],
+    costs: Mapping[str, float],
+    left_s: float,
+    *,
+    left_runs: Mapping[str, int],
+) -> Stop | More:
+    """Decide. `costs`: seconds of one more run of each arm, from those made; `left_runs`: restarts still allowed of it.
+
+    An arm that `costs` or `left_runs` do not name cannot be started again here.
+    """
+    unsettled = [q for q in questions if not q.settled and not q.moot]
+    if not unsettled:
+        beside = sum(q.moot for q in questions)
+        rest = f" but {beside} beside a loss that is called" if beside else ""
+        return Stop(reason=f"every question is settled{rest}")
+    within = [q for q in unsettled if not q.hopeless and _fits(q.wants, costs, left_s, left_runs)]
+    told = {
+        "unsettled": tuple(q.words for q in unsettled),
+        "hopeless": tuple(
+            f"{q.words}: {_why_not(q, costs, left_s, left_runs)}" for q in unsettled if q not in within
+        ),
+    }
+    if not within:
+        many = "the open question" if len(unsettled) == 1 else f"all {len(unsettled)} open questions"
+        first = unsettled[0]
+        return Stop(
+            reason=f"{many}: not to be settled here; {first.words}: {_why_not(first, costs, left_s, left_runs)}",
+            **told,
+        )
+    chosen = max(
+        within, key=lambda q: (_settled_by(q.wants, within) / _cost(q.wants, costs), -within.index(q))
+    )
+    runs = {arm: n if n <= AT_ONCE else math.ceil(n / 2) for arm, n in chosen.wants.items()}
+    served = [q for q in within if set(q.wants) <= set(runs)]
+    others = len(served) - 1
+    more = f" (and {others} more question{'s' if others > 1 else ''})" if others else ""
+    return More(
+        runs=runs,
+        workloads=tuple(dict.fromkeys(q.workload for q in served)),
+        cost_s=_cost(runs, costs),
+        reason=f"{chosen.why}{more}",
+        **told,
+    )
+
+
+def _cost(runs: Mapping[str, int], costs: Mapping[str, float]) -> float:
+    return math.fsum(n * costs[arm] for arm, n in runs.items())
+
+
+def _fits(
+    runs: Mapping[str, int], costs: Mapping[str, float], left_s: float, left_runs: Mapping[str, int]
+) -> bool:
+    return (
+        all(arm in costs and n <= left_runs.get(arm, 0) for arm, n in runs.items())
+        and _cost(runs, costs) <= left_s
+    )
+
+
+def _settled_by(runs: Mapping[str, int], questions: Sequence[Question]) -> int:
+    return sum(all(runs.get(arm, 0) >= n for arm, n in q.wants.items()) for q in questions)
+
+
+def _why_not(
+    question: Question, costs: Mapping[str, float], left_s: float, left_runs: Mapping[str, int]
+) -> str:
+    if question.hopeless:
+        return "no number of restarts in this session would settle it"
+    wanted = " and ".join(f"{n} more of {arm}" for arm, n in question.wants.items())
+    unknown = [arm for arm in question.wants if arm not in costs or arm not in left_runs]
+    if unknown:
+        return f"wants {wanted}, and {', '.join(unknown)} cannot be started here"
+    if any(n > left_runs[arm] for arm, n in question.wants.items()):
+        most = ", ".join(f"{left_runs[arm]} of {arm}" for arm in question.wants)
+        return f"wants {wanted}; {most} are left (sampling.most_restarts)"
+    return f"wants {wanted}, some {_cost(question.wants, costs):.0f} s; {left_s:.0f} s are left (sampling.gpu_time_s)"
