@@ -12,7 +12,9 @@ pytest_plugins = [
     "fixtures.baselines",
     "fixtures.judging",
     "fixtures.promises",
+    "fixtures.sampling",
     "fixtures.ordering",
+    "fixtures.qualified",
     "fixtures.report",
 ]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.promises import Promises, Twins
+from fixtures.promises import Promises
 from tokgate.records import LaunchEvidence
 
 pytestmark = pytest.mark.eagle3
 
 
 def test_acceptance_length(
-    arm_evidence: LaunchEvidence, twins: Twins, workload: str, promises: Promises
+    eagle3_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises
 ) -> None:
-    promises.acceptance_length(arm_evidence, workload, twins)
+    promises.acceptance_length(eagle3_launches, workload)

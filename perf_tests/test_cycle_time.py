@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.promises import Promises, Twins
+from fixtures.promises import Promises
 from tokgate.records import LaunchEvidence
 
 pytestmark = pytest.mark.eagle3
 
 
-def test_cycle_time(arm_evidence: LaunchEvidence, twins: Twins, workload: str, promises: Promises) -> None:
-    promises.cycle_time(arm_evidence, workload, twins)
+def test_cycle_time(eagle3_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises) -> None:
+    promises.cycle_time(eagle3_launches, workload)

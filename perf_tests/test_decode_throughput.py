@@ -10,5 +10,7 @@ from tokgate.records import LaunchEvidence
 pytestmark = pytest.mark.eagle3
 
 
-def test_decode_throughput(evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.decode_throughput(evidence, workload)
+def test_decode_throughput(
+    arm_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises
+) -> None:
+    promises.decode_throughput(arm_launches, workload)

@@ -11,6 +11,6 @@ pytestmark = pytest.mark.eagle3
 
 
 def test_speculation_beats_its_twin(
-    controls: tuple[LaunchEvidence, ...], arm_evidence: LaunchEvidence, workload: str, promises: Promises
+    eagle3_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises
 ) -> None:
-    promises.speculation_beats_its_twin(arm_evidence, controls, workload)
+    promises.speculation_beats_its_twin(eagle3_launches, workload)

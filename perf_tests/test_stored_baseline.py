@@ -10,5 +10,5 @@ from tokgate.records import LaunchEvidence
 pytestmark = [pytest.mark.eagle3, pytest.mark.baseline]
 
 
-def test_stored_baseline(evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.stored_baseline(evidence, workload)
+def test_stored_baseline(arm_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises) -> None:
+    promises.stored_baseline(arm_launches, workload)

@@ -10,5 +10,7 @@ from tokgate.records import LaunchEvidence
 pytestmark = pytest.mark.eagle3
 
 
-def test_time_to_first_token(evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.time_to_first_token(evidence, workload)
+def test_time_to_first_token(
+    arm_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises
+) -> None:
+    promises.time_to_first_token(arm_launches, workload)

@@ -10,5 +10,5 @@ from tokgate.records import LaunchEvidence
 pytestmark = pytest.mark.eagle3
 
 
-def test_token_latency(evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.token_latency(evidence, workload)
+def test_token_latency(arm_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises) -> None:
+    promises.token_latency(arm_launches, workload)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.promises import Promises, Twins
+from fixtures.promises import Promises
 from tokgate.records import LaunchEvidence
 
 pytestmark = [pytest.mark.eagle3, pytest.mark.verify]
 
 
 def test_verify_latency(
-    phase_evidence: LaunchEvidence, twins: Twins, workload: str, promises: Promises
+    phase_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises
 ) -> None:
-    promises.verify_latency(phase_evidence, workload, twins)
+    promises.verify_latency(phase_launches, workload)

@@ -10,5 +10,5 @@ from tokgate.records import LaunchEvidence
 pytestmark = [pytest.mark.eagle3, pytest.mark.verify]
 
 
-def test_verify_share(phase_evidence: LaunchEvidence, workload: str, promises: Promises) -> None:
-    promises.verify_share(phase_evidence, workload)
+def test_verify_share(phase_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises) -> None:
+    promises.verify_share(phase_launches, workload)

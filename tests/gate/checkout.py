@@ -59,6 +59,10 @@ NCCL_PROTO = "LL"
 [instruments]
 skip = "a stand-in has no phases"
 
+# A session is then as long as its plan; where restarts are looked for, a story switches them on.
+[sampling]
+gpu_time_s = 0
+
 {arms}
 
 [prompt_sets.short]
@@ -183,7 +187,9 @@ class Checkout:
 
     def newest(self) -> Path:
         """Return the run folder made last; `latest` passes over runs that launched nothing."""
-        return max(path for path in (self.root / "reports").iterdir() if path.name != "latest")
+        return max(
+            path for path in (self.root / "reports").iterdir() if path.name not in ("latest", "history")
+        )
 
     def judged_again(self, run: GateRun) -> GateRun:
         """Run `tokgate report` on a run's folder, which writes the reports in it anew."""

@@ -38,10 +38,12 @@ def open_checkout(root: Path, arms: Mapping[str, str], *, pair: bool = False) ->
 class Green:
     fresh: GateRun
     update: tuple[int, str]  # exit code and output of `tokgate baseline update`
+    append: tuple[int, str]  # the same of the second session, before anything becomes slower
     again: GateRun  # with the baseline just stored, and under xdist
     report: GateRun  # `tokgate report` of the second run
     compared: tuple[int, str]  # `pytest-benchmark compare` of both
-    slower: GateRun  # every step of the server takes longer, and nobody told
+    slower: GateRun  # every step of the server takes longer, and nobody told; restarts may confirm it
+    slower_again: GateRun  # `tokgate report` of it
     faster: GateRun  # the other way, with --report-dir and --benchmark-disable
     servers_fresh: int  # starts stamped until then
     servers_again: int
@@ -55,17 +57,32 @@ def green(opened: OpenCheckout) -> Green:
         again = checkout.gate("-n", "2")
         servers_again = len(checkout.servers()) - servers_fresh
         report = checkout.judged_again(again)
+        # One session says little of how far sessions differ: no loss is called against it alone.
+        append = checkout.run("tokgate", "baseline", "update", str(again.folder), "--append", "--why", "more")
         files = [str(run.folder / "benchmark.json") for run in (fresh, again)]
         compared = checkout.run("pytest-benchmark", "compare", *files)
         checkout.pace.write_text("1.25")
-        slower = checkout.gate(selection=AGAINST_BASELINE)
+        slower = checkout.gate("--rig-set", "sampling.gpu_time_s=120", selection=AGAINST_BASELINE)
+        slower_again = checkout.judged_again(slower)
         checkout.pace.write_text("0.8")
         elsewhere = checkout.root / "elsewhere"
         program = checkout.start_gate(
             "--report-dir", str(elsewhere), "--benchmark-disable", selection=AGAINST_BASELINE
         )
         faster = checkout.finished(program, latest=elsewhere / "latest")
-        return Green(fresh, update, again, report, compared, slower, faster, servers_fresh, servers_again)
+        return Green(
+            fresh,
+            update,
+            append,
+            again,
+            report,
+            compared,
+            slower,
+            slower_again,
+            faster,
+            servers_fresh,
+            servers_again,
+        )
 
 
 def failing(opened: OpenCheckout) -> tuple[GateRun, GateRun]:

@@ -18,6 +18,7 @@ FILES = {
     "xml": ("junit",),
 }
 PLANNED = [CONTROL, "02-eagle3", "03-baseline-again"]
+BOTH = [CONTROL, "03-baseline-again"]
 
 
 def judged(run: GateRun) -> dict[tuple[str, ...], set[str]]:
@@ -68,6 +69,7 @@ def test_with_the_baseline_stored_everything_passes(green: Green) -> None:
     assert run.outcomes(check="stored_baseline") == {"pass"}
     assert run.verdict["do"] is None
     assert list((run.folder / "baselines").rglob("*.json")), "the baselines used are not kept beside the run"
+    assert green.append[0] == 0, green.append[1]
 
 
 def test_xdist_changes_no_verdict(green: Green) -> None:
@@ -148,8 +150,33 @@ def test_the_key_is_nowhere(green: Green, failing: GateRun) -> None:
 
 def test_a_selection_launches_only_what_it_needs(green: Green) -> None:
     for run in (green.slower, green.faster):
-        assert run.launched == [CONTROL]
+        assert [launch for launch in run.launched if "restart" not in launch] == BOTH
         assert {(v["check"], v["launch"]) for v in run.verdicts()} == {("stored_baseline", CONTROL)}
+    assert green.faster.launched == BOTH
+
+
+def test_a_loss_is_called_when_restarts_confirm_it_and_all_of_it_is_told(green: Green) -> None:
+    run = green.slower
+    restarts = [launch for launch in run.launched if "restart" in launch]
+    assert restarts == [f"{3 + n:02d}-baseline-restart-{n}" for n in range(1, len(restarts) + 1)]
+    (verdict,) = run.verdicts(metric="decode_tok_s")
+    assert verdict["launches"] == [*BOTH, *restarts]
+    sampled = run.verdict["sampling"]
+    assert [name for decision in sampled["decisions"] for name in decision["launches"]] == restarts
+    assert sampled["stopped"] == sampled["decisions"][-1]["reason"] == "every question is settled"
+    assert 0 < sampled["spent_s"] <= sampled["budget_s"] == 120
+    said = " ".join(run.said.split())  # lines are wrapped
+    assert "restart 1 of baseline: decode" in said
+    assert "120 s of 120 s left" in said
+    assert f"{len(restarts)} restarts beyond the plan" in said
+    assert "Measured beyond the plan" in (run.folder / "report.html").read_text()
+
+
+def test_judged_again_a_sampled_run_says_the_same_and_starts_nothing(green: Green) -> None:
+    assert green.slower_again.code == green.slower.code, green.slower_again.said
+    assert green.slower_again.verdicts() == green.slower.verdicts()
+    assert green.slower_again.verdict["sampling"] == green.slower.verdict["sampling"]
+    assert green.slower_again.launched == green.slower.launched
 
 
 def test_slower_than_the_baseline_is_regressed(green: Green) -> None:

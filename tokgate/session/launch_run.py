@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,11 @@ class LaunchRun:
         self._evidence = LaunchEvidence(launch=launch)
 
     def run(self, rounds: Rounds) -> None:
+        begun = time.monotonic()
+        self._run(rounds)
+        self._note(wall_s=time.monotonic() - begun)
+
+    def _run(self, rounds: Rounds) -> None:
         self._note()
         try:
             self._bench.lease.check()
@@ -193,7 +199,7 @@ class LaunchRun:
             say=bench.say,
             scrapes=self._scrapes(server),
             switch=self._instruments.switch if self._instruments is not None else None,
-            pairs=cost_pairs(bench.rig) if self._instruments is not None else 0,
+            pairs=cost_pairs(self._rig) if self._instruments is not None else 0,
         )
         watching = watch(
             bench.host,

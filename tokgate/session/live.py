@@ -20,6 +20,7 @@ from tokgate.records import (
     Launch,
     LaunchEvidence,
     RunInfo,
+    SamplingStep,
     StartCause,
 )
 from tokgate.records.redactor import Redactor
@@ -48,9 +49,12 @@ class LiveSession:
         root: Path,
         say: Callable[[str], None],
         planned: Collection[str] | None = None,
+        samples: bool = True,
     ) -> None:
+        """`samples`: whether restarts beyond the plan may be asked for."""
         self.rig = rig
         self._planned = [e.id for e in possible_launches(rig)] if planned is None else planned
+        self._samples = samples
         self._info = info
         self._redactor = Redactor()
         self._folder = RunFolder(folder, self._redactor)
@@ -74,7 +78,7 @@ class LiveSession:
     def _begin(self) -> None:
         self._folder.write_record("run.json", self._info)
         self._folder.write_record("rig.json", self.rig)
-        for line in describe(self.rig, self._planned):
+        for line in describe(self.rig, self._planned, samples=self._samples):
             self._say(line)
         host = connect(self.rig.host, redactor=self._redactor)
         held = self._held.enter_context(lease(host, owner=self._info.run_id))
@@ -149,6 +153,10 @@ class LiveSession:
     def is_measured(self, launch: Launch) -> bool:
         return launch.id in self._measured
 
+    def holds(self, launch: Launch) -> bool:  # noqa: ARG002 - what is asked for is measured
+        """Say whether there can be evidence of a launch."""
+        return True
+
     def measured(self, launch: Launch, rounds: Rounds = plain_rounds) -> LaunchEvidence:
         """Return the evidence of one launch; the first call makes the server run."""
         if launch.id not in self._measured:
@@ -165,6 +173,18 @@ class LiveSession:
             finally:
                 self._measured[launch.id] = self._read_back(launch)
         return self._measured[launch.id]
+
+    def restarts(self) -> tuple[LaunchEvidence, ...]:
+        """Return the server runs beyond the plan, in the order in which they were made."""
+        return tuple(e for e in self._measured.values() if e.launch.round)
+
+    def planned(self) -> tuple[LaunchEvidence, ...]:
+        """Return what has been measured of the plan."""
+        return tuple(e for e in self._measured.values() if not e.launch.round)
+
+    def keep(self, step: SamplingStep) -> None:
+        """Write down a decision of the stop rule."""
+        self._folder.append_sampling(step)
 
     def _read_back(self, launch: Launch) -> LaunchEvidence:
         """Return what lies on disk: what is judged now is what `tokgate report` judges later. Never raises."""

@@ -15,6 +15,7 @@ from tokgate.records import ClientLoad, Generation, Launch, Liveness
 from tokgate.rig.models import Rig, WorkloadSpec
 
 from .cost_plan import paired_batches
+from .extra_starts import extra_batches, has_enough
 from .plan import Batch, batches_of, workloads_of
 from .requests import request_of, response_limit
 from .run_folder import RunFolder
@@ -145,8 +146,16 @@ class Measurement:
             if self.faults:
                 return
             self._take_batch(workload, batch)
+        self._take_extra(workload)
         if self._scrapes is not None and not self.faults:
             self._scrapes.after(workload.name)
+
+    def _take_extra(self, workload: WorkloadSpec) -> None:
+        """Add starts while those there are spread too far; how many is seen in generations.jsonl."""
+        for batch in extra_batches(self._rig, self._launch, workload):
+            if self.faults or has_enough(self._rig, self._launch, workload, self.generations):
+                return
+            self._take_batch(workload, batch)
 
     def _take_batch(self, workload: WorkloadSpec, batch: Batch) -> None:
         if self._scrapes is not None and batch.number == workload.warmup and batch.workload == workload.name:
@@ -236,6 +245,9 @@ class Measurement:
         ]
         failed = sum(not g.good for g in mine)
         words = f"{len(mine) - failed} generations"
+        extra = len({g.batch for g in mine}) - workload.warmup - workload.repeats
+        if extra > 0 and self._launch.stands_for_arm:
+            words += f" ({extra} start{'s' if extra > 1 else ''} more, for their spread)"
         if rates:
             words += f", {sorted(rates)[len(rates) // 2]:.1f} tok/s{' a stream' if workload.concurrency > 1 else ''}"
         return words + (f", {failed} FAILED" if failed else "")

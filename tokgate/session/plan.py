@@ -9,6 +9,8 @@ from tokgate.rig.instruments import cost_pairs, instrumented
 from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
 from tokgate.rig.sweep import swept
 
+from .restarts import as_restarted
+
 LOSSLESS = "lossless"  # name of the untimed workload whose outputs are compared between arms
 
 
@@ -71,8 +73,10 @@ def rig_for(rig: Rig, launch: Launch) -> Rig:
     """Return the rig as this launch has it.
 
     Without its NCCL block for the launch that shows what it buys; with fewer repeats where instruments are carried;
-    with its workloads and setting where it is one of a sweep.
+    with its workloads and setting where it is one of a sweep; with the workloads in question where it is a restart.
     """
+    if launch.round:
+        return as_restarted(instrumented(rig) if launch.role == "instrumented" else rig, launch)
     if launch.role == "instrumented":
         return instrumented(rig)
     if launch.role in ("sweep", "sweep-control"):

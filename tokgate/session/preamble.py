@@ -22,6 +22,7 @@ from .plan import (
     rig_for,
     workloads_of,
 )
+from .restarts import describe_restarts
 from .sweep_plan import describe_sweep, sweep_launches
 
 
@@ -37,10 +38,10 @@ def possible_launches(rig: Rig) -> tuple[Launch, ...]:
     )
 
 
-def describe(rig: Rig, planned: Collection[str]) -> Iterator[str]:
+def describe(rig: Rig, planned: Collection[str], *, samples: bool = False) -> Iterator[str]:
     """Yield what a session that runs these launches will do, before it does it; nothing of any other.
 
-    The few steps that a profiler watches are in no count.
+    The few steps that a profiler watches are in no count. `samples`: it may restart arms beyond that.
     """
     launches = [launch for launch in possible_launches(rig) if launch.id in planned]
     if not launches:
@@ -59,6 +60,8 @@ def describe(rig: Rig, planned: Collection[str]) -> Iterator[str]:
         yield f"{generations} generations, {tokens} tokens; {', '.join(dict.fromkeys(name for name, _, _ in taken))}"
     if any(launch.role == "instrumented" for launch in launches):
         yield describe_phases(rig)
+    if samples:
+        yield describe_restarts(rig)
     if swept:
         yield from describe_sweep(rig)
 

@@ -1,6 +1,7 @@
 """The folder a session leaves behind: everything needed to judge it again without a GPU.
 
 run.json  rig.json  fingerprint.json  nccl-lint.json  slate-start.json  slate-end.json
+sampling.jsonl                       one decision of the stop rule a line
 baselines/<identity>.json            copies of the baselines it was compared with
 launches/<id>/launch.json            LaunchEvidence without generations and samples
 launches/<id>/generations.jsonl      one Generation a line
@@ -31,6 +32,7 @@ from tokgate.records import (
     Record,
     RunEvidence,
     RunInfo,
+    SamplingStep,
 )
 from tokgate.records.redactor import Redactor
 from tokgate.records.telemetry import TelemetryRow
@@ -42,6 +44,7 @@ from .phase_table import phases_of
 
 R = TypeVar("R", bound=BaseModel)
 TELEMETRY = "telemetry.jsonl"
+SAMPLING = "sampling.jsonl"
 _Row = RootModel[TelemetryRow]
 
 
@@ -89,6 +92,11 @@ class RunFolder:
         lines = "".join(g.model_dump_json() + "\n" for g in generations)
         with (self.launch_folder(launch_id) / "generations.jsonl").open("a", encoding="utf-8") as file:
             file.write(self._redactor.clean(lines))
+
+    def append_sampling(self, step: SamplingStep) -> None:
+        """Keep a decision before it is obeyed: a killed session leaves what it was about to do."""
+        with (self.path / SAMPLING).open("a", encoding="utf-8") as file:
+            file.write(self._redactor.clean(step.model_dump_json() + "\n"))
 
     def append_telemetry(self, launch_id: str, lines: str) -> None:
         """Append rows of telemetry, whole lines of JSON. OSError: the folder cannot be written."""
@@ -138,6 +146,12 @@ def load_telemetry(path: Path) -> tuple[TelemetryRow, ...]:
     return tuple(_parse(line, _Row, f"{path}, line {n}").root for n, line in enumerate(lines, start=1))
 
 
+def load_sampling(path: Path) -> tuple[SamplingStep, ...]:
+    """Read the decisions of the stop rule, none where there is no file. UsageError: a line of it makes no sense."""
+    lines = _lines(path)[:-1]
+    return tuple(_parse(line, SamplingStep, f"{path}, line {n}") for n, line in enumerate(lines, start=1))
+
+
 def load_run(path: Path) -> tuple[RunEvidence, Rig]:
     """Read a run folder back. UsageError when it is not one, is damaged, or contradicts itself on `simulated`."""
     if not os.path.lexists(path / "run.json"):
@@ -153,6 +167,7 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
         fingerprint=_read_if_there(path / "fingerprint.json", Fingerprint),
         slate_at_start=_read_if_there(path / "slate-start.json", CleanSlate),
         slate_at_end=_read_if_there(path / "slate-end.json", CleanSlate),
+        sampling=load_sampling(path / SAMPLING),
     )
     rig = _read(path / "rig.json", Rig)
     if rig.simulated != evidence.info.simulated:

@@ -44,6 +44,17 @@ class StoredSession:
     def is_measured(self, launch: Launch) -> bool:  # noqa: ARG002 - the answer is the same for all
         return True
 
+    def holds(self, launch: Launch) -> bool:
+        """Say whether there can be evidence of a launch: only of what the folder has."""
+        return any(e.launch.id == launch.id for e in self._evidence.launches)
+
+    def restarts(self) -> tuple[LaunchEvidence, ...]:
+        """Return the server runs beyond the plan, in order."""
+        return tuple(e for e in self._evidence.launches if e.launch.round)
+
+    def planned(self) -> tuple[LaunchEvidence, ...]:
+        return tuple(e for e in self._evidence.launches if not e.launch.round)
+
     def measured(self, launch: Launch, rounds: Rounds = plain_rounds) -> LaunchEvidence:  # noqa: ARG002
         """Return what the folder holds of the launch; a launch it lacks is evidence of nothing."""
         found = next((e for e in self._evidence.launches if e.launch.id == launch.id), None)

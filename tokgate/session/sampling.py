@@ -1,0 +1,130 @@
+"""Obeys the stop rule: measures what it asks for until it stops, before any number is concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tokgate.records import Launch, LaunchEvidence, SamplingStep, Verdict
+from tokgate.rig.models import Rig
+from tokgate.verdicts.sampling import costs_of, left_of, next_step, subject_of, wanted_words
+from tokgate.verdicts.stop_rule import More, Stop
+
+from .preamble import possible_launches
+from .restarts import restart_launches
+
+
+class Measures(Protocol):
+    """What sampling needs of a session."""
+
+    def restarts(self) -> tuple[LaunchEvidence, ...]:
+        """Return the server runs beyond the plan, in order."""
+
+    def measured(self, launch: Launch) -> LaunchEvidence: ...
+
+
+class Sampling:
+    """One session's restarts beyond its plan. Nothing measured is replaced or left out, whatever comes of it."""
+
+    def __init__(
+        self,
+        *,
+        rig: Rig,
+        session: Measures,
+        planned: Callable[[], Sequence[LaunchEvidence]],
+        ask: Callable[[], Sequence[Verdict]],
+        say: Callable[[str], None],
+        keep: Callable[[SamplingStep], None] | None,
+    ) -> None:
+        """`planned`: what was measured of the plan; `ask`: the verdicts as they would be now.
+
+        `keep`: writes a decision down before it is obeyed; None: a stored session, of which nothing is measured.
+        """
+        self._rig = rig
+        self._session = session
+        self._planned = planned
+        self._ask = ask
+        self._say = say
+        self._keep = keep
+        self._done = False
+
+    def settle(self) -> None:
+        """Measure until the rule stops; the second call does nothing."""
+        if self._done:
+            return
+        # However it ends: a decision that failed is not taken again for each test that follows.
+        self._done = True
+        number = 0
+        while True:
+            number += 1
+            decision = self._decide()
+            if self._keep is None:
+                self._tell_unobeyed(decision)
+                return
+            launches = self._launches(decision, number)
+            self._keep(self._step(decision, number, launches))
+            if isinstance(decision, Stop):
+                self._say(f"no further restart: {decision.reason}")
+                return
+            self._obey(decision, launches)
+
+    def _decide(self) -> Stop | More:
+        return next_step(self._rig, self._launches_so_far(), self._ask())
+
+    def _launches_so_far(self) -> tuple[LaunchEvidence, ...]:
+        return (*self._planned(), *self._session.restarts())
+
+    def _obey(self, decision: Stop | More, launches: Sequence[Launch]) -> None:
+        """Measure what was asked for; less where a server ends badly or the time is up: the rule is asked again then."""
+        for launch in launches:
+            reckoned = costs_of(self._launches_so_far()).get(subject_of(launch) or "", 0.0)
+            if reckoned > self._left_s():
+                self._say(f"{launch.id} is left out: {self._left_words()}, and its last run took more")
+                return
+            self._say(f"{_named(launch)}: {decision.reason}; {self._left_words()}")
+            found = self._session.measured(launch)
+            if found.failure is not None or found.faults:
+                return
+
+    def _left_s(self) -> float:
+        return left_of(self._rig, self._session.restarts())
+
+    def _left_words(self) -> str:
+        return f"{self._left_s():.0f} s of {self._rig.sampling.gpu_time_s:.0f} s left"
+
+    def _launches(self, decision: Stop | More, number: int) -> tuple[Launch, ...]:
+        if isinstance(decision, Stop):
+            return ()
+        return restart_launches(
+            decision.runs,
+            decision.workloads,
+            number=number,
+            planned=possible_launches(self._rig),
+            made=[e.launch for e in self._session.restarts()],
+        )
+
+    def _step(self, decision: Stop | More, number: int, launches: Sequence[Launch]) -> SamplingStep:
+        return SamplingStep(
+            round=number,
+            stop=isinstance(decision, Stop),
+            reason=decision.reason,
+            launches=tuple(launch.id for launch in launches),
+            expected_s=decision.cost_s if isinstance(decision, More) else 0.0,
+            left_s=self._left_s(),
+            budget_s=self._rig.sampling.gpu_time_s,
+            unsettled=decision.unsettled,
+            hopeless=decision.hopeless,
+        )
+
+    def _tell_unobeyed(self, decision: Stop | More) -> None:
+        if isinstance(decision, More):
+            self._say(
+                f"the stop rule would go on with {wanted_words(decision)} ({decision.reason}); a stored run is only judged, "
+                "nothing is started"
+            )
+
+
+def _named(launch: Launch) -> str:
+    """Return "restart 2 of eagle3-2step"."""
+    with_instruments = ", with instruments" if launch.role == "instrumented" else ""
+    return f"restart {launch.id.rpartition('-')[2]} of {launch.arm}{with_instruments}"
