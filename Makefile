@@ -4,7 +4,7 @@
 #   make test              lint aside, everything that is quick, the real CPU server included
 #   make test-all          the rest too
 #   make lint              ruff and mypy
-#   make sim-baselines     measure and store the simulated box's baselines anew: a quiet quarter of an hour
+#   make sim-baselines     measure and store the simulated box's baselines anew: a quiet half hour
 #
 # make itself always exits 2 when a recipe fails; the gate's own exit code is printed just before that.
 

@@ -17,6 +17,7 @@ from simbox.knobs import Knobs
 from simbox.model import Rates, Shape, Step, decode_step, every_rank, prefill_step, speculative_step
 from simbox.noise import Noise
 from simbox.pacing import Pacer
+from simbox.planted import Planted
 from simbox.prefix_cache import PrefixCache
 from simbox.profiler import Profiler
 from simbox.request import Request
@@ -55,8 +56,10 @@ class Engine:
         faults: Faults,
         load: Any,
         feed: Feed,
+        planted: Planted,
     ) -> None:
         self.settings = settings
+        self._planted = planted
         self.counters = Counters()
         self.cache = PrefixCache(enabled=settings.prefix_cache)
         kernels = tuple(k for k in settings.kernels if k)
@@ -161,7 +164,7 @@ class Engine:
         return due
 
     async def _decode(self, pacer: Pacer, due: int) -> int:
-        batch, knobs, shape = len(self.running), self.settings.knobs, self.settings.shape
+        batch, knobs, shape = len(self.running), self._planted.of(self.settings.knobs), self.settings.shape
         rates, warm = self._rates()
         speculative = shape.draft_tokens > 0
         what = "verify" if speculative else "decode"

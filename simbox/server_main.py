@@ -24,6 +24,7 @@ from simbox.http_connection import HttpConnection
 from simbox.lifecycle import Lifecycle
 from simbox.noise import Noise
 from simbox.openai_api import OpenAiApi
+from simbox.planted import planted
 from simbox.processes import StartFailedError, Tree
 from simbox.rank import RankReady
 from simbox.rank_life import RankPlan
@@ -146,6 +147,7 @@ async def _serve(
         faults=faults,
         load=tree.load,
         feed=tree.feed,
+        planted=planted(os.environ, command.version),
     )
     life = Lifecycle(
         engine=engine,

@@ -20,9 +20,13 @@ _MARK = "A stand-in for SGLang's tree on a simulated box"
 _NO_PLUGINS = ("0.5.9",)  # the framework came with 0.5.11
 
 
+def has_plugins(version: str) -> bool:
+    return version not in _NO_PLUGINS
+
+
 def load_plugins(version: str) -> None:
     """Load plugins as every process of SGLang does; versions that had no framework load none."""
-    if version not in _NO_PLUGINS:
+    if has_plugins(version):
         _importable()
         importlib.import_module("sglang.srt.plugins").load_plugins()
 

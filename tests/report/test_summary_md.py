@@ -41,7 +41,7 @@ def test_foreign_text_is_only_text(foreign: str, escaped: str) -> None:
 def test_every_table_row_has_as_many_cells_as_its_head() -> None:
     rows = [line for line in summary(*example_verdicts.verdicts()).split("\n") if line.startswith("|")]
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(cells) == {14, 11, 10, 4}  # arithmetic, verdicts, arms, differences
+    assert set(cells) == {14, 11, 10, 7, 6, 4}  # arithmetic, verdicts, arms, causes, sampling, differences
 
 
 def test_nothing_foreign_is_html() -> None:

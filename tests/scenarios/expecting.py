@@ -69,7 +69,8 @@ class Row:
 
     `timed`: the outcome rests on times, so a box that was late makes the run worthless. `later`: the layer that
     will judge this scenario, where today's can only be asked not to be fooled. `never`: words that no verdict
-    may use, since they would send the reader the wrong way.
+    may use, since they would send the reader the wrong way. `causes`: what is ranked before everything else, in this
+    order; a session that passes has none.
     """
 
     scenario: str
@@ -82,10 +83,19 @@ class Row:
     timed: bool = False
     later: str | None = None
     slow: bool = False
+    causes: tuple[str, ...] = ()
 
     def lacks(self, run: GateRun) -> list[str]:
         """Say everything that is not as expected."""
         told = [words_of(v) for v in run.verdicts() if v["outcome"] not in (PASS, IMPROVED)]
         wrong = [f"a verdict says {word!r}" for word in self.never if re.search(word, " || ".join(told))]
         asked: tuple[Says | Keeps, ...] = (*self.says, *self.keeps)
-        return [found for one in asked if (found := one.lacks(run))] + wrong
+        return [found for one in asked if (found := one.lacks(run))] + wrong + self._misled(run)
+
+    def _misled(self, run: GateRun) -> list[str]:
+        """Say where the ranking of causes leads elsewhere."""
+        ranked = run.causes()
+        first = ranked[: len(self.causes)] if self.outcome != PASS else ranked
+        return (
+            [] if first == list(self.causes) else [f"the causes are ranked {ranked}, not {self.causes} first"]
+        )

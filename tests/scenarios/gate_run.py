@@ -43,6 +43,10 @@ class GateRun:
         found = {v["outcome"] for v in self.verdicts(**wanted)}
         return next((word for word in _WORST if word in found), None)
 
+    def causes(self) -> list[str]:
+        """Return the names of the causes that the report ranks, the first first."""
+        return [cause["name"] for cause in self.verdict["diagnosis"]["causes"]]
+
     def files(self, pattern: str) -> list[Path]:
         return sorted(path for path in self.folder.glob(pattern) if path.is_file())
 
@@ -106,7 +110,7 @@ def play(
             meanwhile(reports)
         code, said = program.finish(LIMIT_S)
     late = tuple(f"{run.path.parent.name}: {run.late}" for run in read(state) if run.late)
-    folders = [path for path in reports.glob("*") if not path.is_symlink()]
+    folders = [path for path in reports.glob("*") if not path.is_symlink() and path.name != "history"]
     assert len(folders) == 1, said
     return GateRun(
         (*command[2:], *arguments), code, said, folders[0], state, late, _verdict(folders[0], said)

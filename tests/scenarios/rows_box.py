@@ -12,6 +12,7 @@ def _says_no_number(scenario: str, words: str) -> Row:
     return Row(
         scenario,
         INVALID,
+        causes=("machine cannot be seen",),
         select=AT_START,
         says=(Says("clean_slate", INVALID, told),),
         keeps=(Keeps("slate-start.json", '"index": 2,.*"allocated_mib": null.*"severity": "unknown"'),),
@@ -24,6 +25,7 @@ def _says_nothing(scenario: str, *words: str, settings: tuple[str, ...] = ()) ->
     return Row(
         scenario,
         INVALID,
+        causes=("machine cannot be seen",),
         select=AT_START,
         settings=settings,
         says=(Says("clean_slate", INVALID, words),),
@@ -36,6 +38,7 @@ THE_BOX = (
     Row(
         "leftover-no-owner",
         INVALID,
+        causes=("machine not clean",),
         select=AT_START,
         settings=AT_ONCE,
         says=(Says("clean_slate", INVALID, (*_GPU_3, "no living owner")),),
@@ -44,6 +47,7 @@ THE_BOX = (
     Row(
         "leftover-living",
         INVALID,
+        causes=("machine not clean",),
         select=AT_START,
         settings=AT_ONCE,
         says=(Says("clean_slate", INVALID, (*_GPU_3, r"pid \d+", "python")),),
@@ -52,6 +56,7 @@ THE_BOX = (
     Row(
         "leftover-zombie",
         INVALID,
+        causes=("machine not clean",),
         select=AT_START,
         settings=AT_ONCE,
         says=(Says("clean_slate", INVALID, (*_GPU_3, "zombie", "parent")),),
@@ -60,6 +65,7 @@ THE_BOX = (
     Row(
         "foreign-process",
         INVALID,
+        causes=("foreign load",),
         select=f"{PLAIN} or {AT_END}",
         settings=(*one_stream(tokens=64), *AT_ONCE),
         says=(
@@ -83,6 +89,7 @@ THE_BOX = (
     Row(
         "memory-never",
         INVALID,
+        causes=("machine not clean",),
         select=f"{AT_END} or {TRUTH}",
         settings=(*one_stream(repeats=1), *AT_ONCE),
         says=(Says("clean_slate", INVALID, ("not clean session end", "GPU 3 ", "no living owner")),),
@@ -91,12 +98,14 @@ THE_BOX = (
     Row(
         "gpu-missing",
         INVALID,
+        causes=("machine not clean",),
         select=AT_START,
         says=(Says("clean_slate", INVALID, ("7 GPUs, the rig says 8",)),),
     ),
     Row(
         "gpu-lost",
         INVALID,
+        causes=("machine not clean",),
         select=AT_START,
         says=(Says("clean_slate", INVALID, ("GPU is lost",)),),
     ),

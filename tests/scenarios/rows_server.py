@@ -9,6 +9,7 @@ THE_SERVERS_LIFE = (
     Row(
         "dies",
         INVALID,
+        causes=("server died",),
         select=f"{PLAIN} or {AT_END}",
         settings=one_stream(),
         says=(
@@ -23,6 +24,7 @@ THE_SERVERS_LIFE = (
     Row(
         "hangs-healthy",
         INVALID,
+        causes=("server hung",),
         select=f"{PLAIN} or {AT_END}",
         settings=(*one_stream(limit_s=3), "server.stop_timeout_s=2"),
         says=(
@@ -46,6 +48,7 @@ THE_SERVERS_LIFE = (
     Row(
         "cut-streams",
         INVALID,
+        causes=("generations failed",),
         select=PLAIN,
         settings=one_stream(),
         says=(Says("decode_throughput", INVALID, (r"of \d+ generations failed", "cut")),),
@@ -64,6 +67,7 @@ THE_SERVERS_LIFE = (
     Row(
         "lying-throughput",
         INVALID,
+        causes=("the server's counters contradict",),
         select=PLAIN,
         settings=one_stream(),
         says=(

@@ -61,15 +61,18 @@ class StoredRun:
         promises = Promises(rig=session.rig, gate=session, baselines=baselines, judge=collect)
         promises.clean_slate(session.slate_at_start)
         promises.clean_slate(session.slate_at_end)
-        launch = self._control(session)
-        promises.environment_truth(launch)
+        runs = self._control(session)
+        promises.environment_truth(runs[0])
         for workload in (w.name for w in session.rig.workloads):
-            promises.decode_throughput(launch, workload)
-            promises.steadiness(launch, workload)
-            promises.cache_state(launch, workload)
-            promises.stored_baseline(launch, workload)
+            promises.decode_throughput(runs, workload)
+            promises.steadiness(runs[0], workload)
+            promises.cache_state(runs[0], workload)
+            promises.stored_baseline(runs, workload)
         return [verdict.model_dump(mode="json") for verdict in found]
 
     @staticmethod
-    def _control(session: StoredSession) -> LaunchEvidence:
-        return session.measured(next(launch for launch in plan_launches(session.rig) if launch.id == CONTROL))
+    def _control(session: StoredSession) -> tuple[LaunchEvidence, ...]:
+        """Return the control before and after: the arm is judged by both."""
+        planned = plan_launches(session.rig)
+        arm = next(launch.arm for launch in planned if launch.id == CONTROL)
+        return tuple(session.measured(launch) for launch in planned if launch.arm == arm)

@@ -104,8 +104,9 @@ def test_every_other_test_is_still_collected(checkout: Path) -> None:
         for path in (ROOT / "tests").rglob("test_*.py")
         if path.relative_to(ROOT).as_posix() not in collected
     }
-    # What tests the plugin that puts the box up may lie elsewhere and leaves itself out.
-    assert {name for name in missing if not name.startswith(("tests/simbox/", "tests/scenarios/"))} == set()
+    # What plays the box may lie elsewhere and leaves itself out.
+    with_the_box = ("tests/simbox/", "tests/scenarios/", "tests/session/test_bit_for_bit.py")
+    assert {name for name in missing if not name.startswith(with_the_box)} == set()
     assert len(collected) > 100
 
 

@@ -12,7 +12,8 @@ from simbox import VERSIONS
 from simbox.knobs import Knobs
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
-from tokgate.verdicts.baseline_file import BaselineFile, baseline_path, load
+from tokgate.verdicts.baseline_file import BaselineFile
+from tokgate.verdicts.baseline_load import baseline_path, load
 from tokgate.verdicts.identity import identity_of
 
 ROOT = Path(__file__).parents[2]

@@ -15,11 +15,12 @@ from tokgate.records import EXIT_CODES, Difference, Outcome
 from tokgate.report import figures, simulated, split_cells
 from tokgate.report.compared import conclusion
 from tokgate.report.comparison import Comparison, Given, compare_runs, shared_settings
-from tokgate.report.phase_change import PhaseMoved, PhasesMoved
+from tokgate.report.phase_change import Moved, PhaseMoved, PhasesMoved
 from tokgate.report.verdict_json import finite
 from tokgate.report.visible import one_line
 from tokgate.session.run_folder import load_run
 from tokgate.stats.decompose import Share
+from tokgate.verdicts.decision_words import against, counts, needs_of, why
 from tokgate.verdicts.split import Split
 
 MOST_FACTS = 20  # in the terminal; --json has them all
@@ -124,6 +125,7 @@ def _change(one: Split) -> Iterator[str]:
         f"{one_line(one.arm)} {one_line(one.workload)}: decode {rates} tok/s, "
         f"{split_cells.change(one)}, n={one.n[0]}+{one.n[1]}"
     )
+    yield from (f"  {line}" for line in _decided(one))
     found = one.split
     if found is not None and found.whole is not None:
         source = f", phases by {one.source} ({one.clock} clock)" if one.source is not None else ""
@@ -131,6 +133,15 @@ def _change(one: Split) -> Iterator[str]:
         yield from _aligned([_share(share) for share in (*found.shares, found.whole)])
     for note in split_cells.notes(one):
         yield f"  note: {one_line(note, 600)}"
+
+
+def _decided(one: Split) -> Iterator[str]:
+    """Yield what a verdict on B would say, were A its baseline and this the only comparison: none is made here."""
+    found = one.decision
+    if found is None:
+        return
+    needs = needs_of(found.wants, arm=one_line(one.arm), baseline="like A")
+    yield f"{against(found)} A, {why(found, needs)}; {counts(found)}"
 
 
 def _share(share: Share) -> tuple[str, ...]:
@@ -145,21 +156,28 @@ def _phases(one: PhasesMoved) -> Iterator[str]:
         f"{one_line(one.arm)} {one_line(one.workload)}: not timed in both; phases by {one.source} "
         f"({one.clock} clock), change of a call in per cent:"
     )
-    yield from _aligned([_phase(phase) for phase in one.phases])
+    yield from _aligned([row for phase in one.phases for row in _phase(phase)])
     for warning in one.warnings:
         yield f"  note: {one_line(warning, 600)}"
 
 
-def _phase(one: PhaseMoved) -> tuple[str, ...]:
+def _phase(one: PhaseMoved) -> Iterator[tuple[str, ...]]:
+    """Yield a row for the middle call and one for the mean: two modes of a phase move the mean alone."""
+    yield _moved(one.phase, one, one.of)
+    if one.mean is not None:
+        yield _moved("", one.mean, "mean")
+
+
+def _moved(name: str, one: Moved, of: str) -> tuple[str, ...]:
     low, high = ("", "") if one.interval is None else map(split_cells.signed, one.interval)
     return (
-        one.phase,
+        name,
         split_cells.signed(one.change),
         low,
         high,
         f"{one.before_ms:.3f}",
         f"{one.after_ms:.3f}",
-        f"ms {one.of}",
+        f"ms {of}",
     )
 
 

@@ -11,8 +11,10 @@ from tokgate.cli.baseline import baseline
 from tokgate.cli.checkout import find_checkout
 from tokgate.cli.compare import compare
 from tokgate.cli.errors import GateGroup
+from tokgate.cli.history import history
 from tokgate.cli.report import report
 from tokgate.cli.rig import rig
+from tokgate.cli.selftest import selftest
 
 
 @click.group(cls=GateGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,3 +34,5 @@ main.add_command(rig)
 main.add_command(baseline)
 main.add_command(report)
 main.add_command(compare)
+main.add_command(history)
+main.add_command(selftest)

@@ -1,4 +1,4 @@
-"""What a terminal says beside the verdicts: why speculation wins or loses, what a change is made of, what measuring costs."""
+"""What a terminal says beside the verdicts: the likely causes, why speculation wins or loses, what a change is made of, what measuring costs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from tokgate.records import Outcome
 
-from . import arithmetic, split_cells
+from . import arithmetic, diagnosed, qualified, split_cells
 from .leading import BASELINE
 from .phases import costs_of
+from .sampling import lines_of
 from .verdict_json import VerdictFile
 from .visible import wrapped
 
@@ -18,7 +19,11 @@ _LINES = 3
 
 def lines(file: VerdictFile, width: int) -> Iterator[str]:
     """Yield lines of at most `width` columns."""
-    for text in (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(costs_of(file.phases))):
+    for text, most in diagnosed.lines(file.diagnosis):
+        yield from wrapped(text, width, first="", indent="  ", most=most)
+    told = (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(costs_of(file.phases)))
+    sampled = lines_of(file.sampling) if file.sampling is not None and file.sampling.decisions else ()
+    for text in (*told, *sampled, *qualified.lines(file.qualification)):
         yield from wrapped(text, width, first="", indent="  ", most=_LINES)
 
 

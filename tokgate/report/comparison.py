@@ -12,6 +12,7 @@ from tokgate.records import Difference, Record, RunEvidence
 from tokgate.rig.models import Rig
 from tokgate.verdicts.cycle_side import Side, carried, side_of_run
 from tokgate.verdicts.identity import differences, identity_of_launch
+from tokgate.verdicts.metrics import METRICS, floor_of
 from tokgate.verdicts.split import Split, split_change
 from tokgate.verdicts.staleness import staleness
 
@@ -131,7 +132,7 @@ def _split(before: Given, after: Given, arm: str, workload: str, *, labels: tupl
         if isinstance(side, str):
             return f"{label}: {side}"
         sides.append(side)
-    return split_change(arm, workload, *sides)
+    return split_change(arm, workload, *sides, floor=floor_of(after.rig, METRICS["decode_tok_s"]))
 
 
 def _settings(before: Given, after: Given, arm: str, workload: str) -> tuple[Difference, ...] | str:

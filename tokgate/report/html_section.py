@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tokgate.records import RunEvidence
 
-from . import arithmetic, figures, gain, phases, simulated, split_cells, sweep
+from . import arithmetic, diagnosed, figures, gain, phases, qualified, sampling, simulated, split_cells, sweep
 from .chart import charts
 from .conclusion import counted
 from .environment_matrix import LEGEND, matrix_of
@@ -73,7 +73,9 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
         "nccl_stages": STAGES,
         "nccl_legend": NCCL_LEGEND,
         "arithmetic": arithmetic,
+        "diagnosed": diagnosed,
         "gain": gain,
+        "qualified": qualified,
         "split_cells": split_cells,
         "since": tuple(changes(file.since_baseline)),
         "phase_columns": phases.COLUMNS,
@@ -84,6 +86,7 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
         "sweep_rows": sweep.rows_of(file.sweep) if file.sweep is not None else (),
         "sweep_lines": sweep.lines_of(file.sweep) if file.sweep is not None else (),
         "sweep_note": sweep.NOTE,
+        "sampling": sampling,
         "strips": strips(evidence.launches),
         "folder": folder,
         "files": raw_files(folder),

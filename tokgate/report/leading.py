@@ -36,7 +36,9 @@ def drift_behind(verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict | Non
 
 def _rank(verdict: Verdict, verdicts: Sequence[Verdict]) -> int:
     if verdict.outcome is Outcome.INVALID:
-        return int(verdict.check in _COMPARISONS)
+        # A drift that has a size is a cause, one that could not be measured follows from a launch that is invalid.
+        measured = verdict.check == DRIFT and verdict.value is not None
+        return int(verdict.check in _COMPARISONS and not measured)
     if verdict.outcome is Outcome.INCONCLUSIVE:
         return _WINDOW.index(verdict.check) if verdict.check in _WINDOW else len(_WINDOW)
     if verdict.outcome is Outcome.REGRESSED:

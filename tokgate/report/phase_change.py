@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -18,19 +18,31 @@ from tokgate.verdicts.cycle_side import WITHOUT, carried
 from tokgate.verdicts.launch_phases import SOURCES, LaunchPhases, PhaseRead, launch_phases
 
 
-class PhaseMoved(Record):
-    """One phase, milliseconds a call: medians over the starts of their p50, or means where no single call is told."""
+class Moved(Record):
+    """A time a call before and after, in milliseconds: the median over the starts of what each start told."""
 
-    phase: str
-    of: Literal["p50", "mean"]
     before_ms: float
     after_ms: float
     change: float = Field(description="relative: 0.2 is 20 % longer")
-    interval: tuple[float, float] | None = Field(description="of `change`, 95 %; null: too few starts")
+    interval: tuple[float, float] | None = Field(
+        description="of `change`, 95 %, by starts of one server run a side; null: too few starts"
+    )
 
     @property
     def shown(self) -> bool:
         return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+
+
+class PhaseMoved(Moved):
+    """One phase by the starts' p50, or by the mean of the whole launch where no single call is told."""
+
+    phase: str
+    of: Literal["p50", "mean"]
+    mean: Moved | None = Field(
+        None,
+        description="the same by the starts' means: where calls fall into two modes the p50 stays while their shares "
+        "move; null: `of` is the mean already",
+    )
 
 
 class PhasesMoved(Record):
@@ -74,10 +86,13 @@ def phases_moved(
         phases=tuple(
             _moved(NAMES.get(p, p.value), mine[p], theirs[p]) for p in PHASES if p in mine and p in theirs
         ),
-        warnings=tuple(
-            f"{label}: sources of phases do not agree: {w}"
-            for side, label in zip(sides, labels, strict=True)
-            for w in side.warnings
+        warnings=(
+            *(
+                f"{label}: sources of phases do not agree: {w}"
+                for side, label in zip(sides, labels, strict=True)
+                for w in side.warnings
+            ),
+            "one server run a side: the intervals do not hold what restarts differ by",
         ),
     )
 
@@ -109,11 +124,18 @@ def _moved(name: str, before: PhaseRead, after: PhaseRead) -> PhaseMoved:
             change=after.mean_ms / before.mean_ms - 1,
             interval=None,
         )
-    mine, theirs = ([s.p50_ms for s in read.starts] for read in (before, after))
-    found = compare(theirs, mine)
+    middle = _between([s.p50_ms for s in before.starts], [s.p50_ms for s in after.starts])
     return PhaseMoved(
         phase=name,
         of="p50",
+        mean=_between([s.mean_ms for s in before.starts], [s.mean_ms for s in after.starts]),
+        **middle.model_dump(),
+    )
+
+
+def _between(mine: Sequence[float], theirs: Sequence[float]) -> Moved:
+    found = compare(theirs, mine)
+    return Moved(
         before_ms=statistics.median(mine),
         after_ms=statistics.median(theirs),
         change=found.ratio - 1,

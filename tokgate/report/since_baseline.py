@@ -11,9 +11,11 @@ from tokgate.errors import BaselineError
 from tokgate.records import Record, RunEvidence
 from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
-from tokgate.verdicts.baseline_file import Absence, find
+from tokgate.verdicts.baseline_file import Absence
+from tokgate.verdicts.baseline_load import find
 from tokgate.verdicts.cycle_side import NONE_STORED, side_of_baseline, side_of_run
 from tokgate.verdicts.identity import identity_of_launch
+from tokgate.verdicts.metrics import METRICS, floor_of
 from tokgate.verdicts.split import Split, split_change
 
 _THEN = "measure with -m eagle3, then store that run with `tokgate baseline update`"
@@ -54,7 +56,12 @@ def _of(rig: Rig, evidence: RunEvidence, launch_id: str, workload: str, folder: 
     if isinstance(stored, Absence):
         return None
     now = side_of_run(rig, evidence, arm, workload)
-    found = now if isinstance(now, str) else split_change(arm, workload, side_of_baseline(stored), now)
+    floor = floor_of(rig, METRICS["decode_tok_s"])
+    found = (
+        now
+        if isinstance(now, str)
+        else split_change(arm, workload, side_of_baseline(stored), now, floor=floor)
+    )
     if isinstance(found, str):
         return SinceBaseline(arm=arm, workload=workload, why=found)
     return SinceBaseline(arm=arm, workload=workload, change=_with_reason(rig, found))

@@ -17,12 +17,8 @@ _TEXTS = (0, 1, len(COLUMNS) - 1)
 _PARTS = (*NAMES.values(), REST)
 
 PAIRED = (
-    "two intervals: that of the change takes the starts of both sides as they come, with what their prompts differ in; "
-    "that of the shares and of what they make together compares the same prompts, so it is narrower"
-)
-MEDIANS = (
-    "the rates are medians, the change is the middle of all pairs of starts: where nothing has moved they may differ in "
-    "sign"
+    "two intervals: that of the change is by server runs, so that what restarts and sessions differ by is in it; that of "
+    "the shares and of what they make together compares starts of the same prompts, so it is narrower"
 )
 _APART = 2.0  # times as wide
 
@@ -88,8 +84,6 @@ def notes(split: Split) -> Iterator[str]:
         yield f"{split.source} tells one mean a launch: its intervals are as the starts of the {split.spread} spread"
     if _widths_differ(split):
         yield PAIRED
-    if (split.tok_s[1] - split.tok_s[0]) * split.change < 0:
-        yield MEDIANS
     for other in split.others:
         yield f"by {other.source} ({other.clock} clock): {shares(other.split)}"
     yield from split.warnings

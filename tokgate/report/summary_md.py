@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tokgate.records import Outcome
 
-from . import arithmetic, figures, gain, phases, simulated, split_cells, sweep
+from . import arithmetic, diagnosed, figures, gain, phases, qualified, sampling, simulated, split_cells, sweep
 from .arms import ArmRow
 from .nccl_matrix import STAGES, StageCell, five_states, tells
 from .since_baseline import changes
@@ -41,10 +41,13 @@ def render(file: VerdictFile, folder: str) -> str:
     head += [" · ".join(facts), ""]
     if file.do:
         head += [f"**Next:** {text(file.do, 1000)}", ""]
+    for words in qualified.lines(file.qualification):
+        head += [text(words, 600), ""]
     foot = ["", f"Raw data: {_code(folder)}", ""]
     room = LIMIT_BYTES - _size(head) - _size(foot)
     body: list[str] = []
     for section in (
+        _diagnosis(file),
         _arm_table(file),
         _arithmetic(file),
         _phases(file),
@@ -53,6 +56,7 @@ def render(file: VerdictFile, folder: str) -> str:
         _sweep(file),
         _verdict_table(file),
         _reasons(file),
+        _sampling(file),
         _nccl(file),
         _telemetry(file),
         _differences(file),
@@ -104,6 +108,20 @@ def _verdict_cells(row: VerdictRow) -> Iterable[str]:
     ):
         yield text(foreign)
     yield row.n
+
+
+def _diagnosis(file: VerdictFile) -> list[str]:
+    causes = file.diagnosis.causes
+    if not causes:
+        return []
+    lines = [
+        *_headed("Likely causes", diagnosed.COLUMNS, diagnosed.numeric),
+        *(_row(text(cell, 300) for cell in diagnosed.cells(cause)) for cause in causes),
+    ]
+    for cause in causes[: diagnosed.MOST]:
+        lines += ["", f"**{text(cause.name)}**", *_bullets(diagnosed.details(cause))]
+    lines += _bullets(f"not {line}" for line in diagnosed.excluded(file.diagnosis))
+    return [*lines, "", text(diagnosed.NOTE, 600), ""]
 
 
 def _arm_table(file: VerdictFile) -> list[str]:
@@ -251,6 +269,23 @@ def _nccl_cell(cell: StageCell) -> str:
     value = f" {text(cell.value, 60)}" if cell.value is not None else ""
     words = "".join(f" {text(words, 300)}" for words in cell.words)
     return f"{signs}{words or value}"
+
+
+def _sampling(file: VerdictFile) -> list[str]:
+    if file.sampling is None:
+        return []
+    return [
+        "",
+        "## Measured beyond the plan",
+        "",
+        f"| {' | '.join(sampling.COLUMNS)} |",
+        "|---|---|---|--:|--:|",
+        *(_row(text(cell, 400) for cell in cells) for cells in sampling.rows_of(file.sampling)),
+        "",
+        *(f"- {text(line, 600)}" for line in sampling.lines_of(file.sampling)),
+        "",
+        text(sampling.NOTE, 600),
+    ]
 
 
 def _telemetry(file: VerdictFile) -> list[str]:

@@ -30,7 +30,9 @@ from tokgate.records import (
 )
 from tokgate.records.nccl import NcclTruth
 from tokgate.records.phases import PhaseTable
+from tokgate.records.selftest import Qualification
 from tokgate.rig.models import Rig
+from tokgate.verdicts.diagnosis.cause import Diagnosis
 from tokgate.verdicts.identity import bounded_version
 from tokgate.verdicts.sweep_best import SweepTable
 
@@ -38,9 +40,12 @@ from .arithmetic import Arithmetic, arithmetic_rows
 from .arms import ArmRow, arm_rows, starts_of
 from .cause import causes_of, with_causes
 from .conclusion import SessionEnd, SessionOutcome, conclude
+from .diagnosed import diagnosis_of
 from .gain import Gain, gains
 from .nccl_matrix import truth_of_run
 from .phases import tables_of
+from .qualified import qualification_of
+from .sampling import Sampled, sampling_of
 from .series import Series, series_of
 from .since_baseline import SinceBaseline, since_baseline
 from .sweep import ROLES as OF_A_SWEEP
@@ -101,6 +106,10 @@ class VerdictFile(Record):
     run: RunInfo
     rig_description: str
     verdicts: tuple[Verdict, ...] = Field(description="worst first")
+    diagnosis: Diagnosis = Field(
+        Diagnosis(),
+        description="which causes the losses and faults are consistent with, in the order to look at them",
+    )
     arms: tuple[ArmRow, ...]
     arithmetic: tuple[Arithmetic, ...] = Field(
         (), description="of each EAGLE-3 arm and workload: what its cycles make, and what would break even"
@@ -126,10 +135,18 @@ class VerdictFile(Record):
     sweep: SweepTable | None = Field(
         None, description="steps x topk x draft tokens and the best of them; null where no sweep was made"
     )
+    sampling: Sampled | None = Field(
+        None,
+        description="what was measured beyond the plan, decision by decision of the stop rule, with reason and cost; "
+        "null where no number was asked for",
+    )
     slates: tuple[CleanSlate, ...] = Field(description="before, between and after the launches")
     telemetry: tuple[WatchedLaunch, ...] = Field((), description="what the machine did while it was measured")
     fingerprint: Fingerprint | None
     differences: tuple[Differing, ...]
+    qualification: Qualification | None = Field(
+        None, description="what a self-test showed this host's gate to see; null: nobody asked"
+    )
     unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")
 
 
@@ -149,7 +166,8 @@ def build(
     series = series_of(evidence)
     arithmetic = arithmetic_rows(rig, evidence)
     since = since_baseline(rig, evidence, folder) if folder is not None else ()
-    causes = causes_of(since, arithmetic)
+    diagnosis = diagnosis_of(rig, evidence, verdicts, folder)
+    causes = causes_of(since, arithmetic, diagnosis)
     verdicts = with_causes(verdicts, causes, since)
     conclusion = conclude(verdicts, end, causes)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
@@ -171,6 +189,7 @@ def build(
         ),
         arithmetic=arithmetic,
         gains=gains(rig, evidence),
+        diagnosis=diagnosis,
         since_baseline=since,
         series=series,
         launches=tuple(_launch(launch) for launch in evidence.launches),
@@ -182,6 +201,7 @@ def build(
         nccl=truth_of_run(rig, evidence),
         phases=tables_of(evidence),
         sweep=sweep_of(evidence, rig),
+        sampling=sampling_of(rig, evidence, verdicts),
         slates=tuple(s for s in slates if s is not None),
         telemetry=watched_launches(evidence),
         fingerprint=evidence.fingerprint,
@@ -195,6 +215,7 @@ def build(
             for v in verdicts
             for difference in v.differs
         ),
+        qualification=qualification_of(folder, rig, evidence.fingerprint) if folder is not None else None,
         unclassified=end.unclassified,
     )
 
