@@ -250,8 +250,8 @@ def test_no_server_outlives_a_pytest_that_was_killed(
         assert lives(pid)
         assert len(marked(mark)) == 3
         gate.send_signal(number)
-        wait_for(lambda: not marked(mark), limit_s=15)
-        assert not lives(pid)
+        # A process that is going has no environment any more a moment before it is gone.
+        wait_for(lambda: not marked(mark) and not lives(pid), limit_s=15)
         gate.kill()
 
 

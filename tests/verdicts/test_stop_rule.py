@@ -171,6 +171,14 @@ def test_beside_a_loss_that_is_called_nothing_more_is_measured() -> None:
     assert went_on.workloads == ("conc8",)
 
 
+def test_whether_it_is_slower_is_settled_whatever_else_is_called() -> None:
+    """That verify is too long says where the time goes, not whether the arm still beats its twin."""
+    verify = verdict(Outcome.REGRESSED, check="verify_latency", metric="verify_ms")
+    speed = verdict(Outcome.INCONCLUSIVE, check="speculation_beats_its_twin", wanted={ARM: 1})
+    assert isinstance(next_of(*questions_of([verify, speed])), More)
+    assert isinstance(next_of(*questions_of([verdict(Outcome.REGRESSED), speed])), More)
+
+
 def test_inconclusive_without_a_wish_is_hopeless_and_no_number_is_no_question() -> None:
     (found,) = questions_of([verdict(Outcome.INCONCLUSIVE)])
     assert found.hopeless

@@ -19,6 +19,8 @@ NUMBERS = frozenset(
     )
 )  # fmt: skip
 
+SPEED = frozenset(("decode_tok_s", "total_tok_s"))
+
 
 class Question(Record):
     """One comparison. `wants` and `arm` name what is started: an arm, or "ARM+phases"."""
@@ -30,9 +32,8 @@ class Question(Record):
     metric: str
     settled: bool
     hopeless: bool  # open, and nothing that a session can measure would settle it
-    moot: bool = (
-        False  # open beside a loss of the same arm and workload that is called: no answer would undo that
-    )
+    # Open beside a loss of speed of the same arm and workload that is called, and not about speed itself.
+    moot: bool = False
     wants: dict[str, int] = {}  # further server runs; of an open question that is not hopeless
     why: str  # one sentence: how it stands
 
@@ -46,10 +47,14 @@ def questions_of(verdicts: Sequence[Verdict]) -> tuple[Question, ...]:
     """Return a question for each verdict of NUMBERS on a metric of an arm under a workload.
 
     Only `inconclusive` is open: an invalid one is not mended by sampling, and a missing baseline stays away. Nothing
-    is said of verdicts that are about no number. A dozen metrics say the same of one server: once one of them is called
-    a loss, GPU time is not spent on the others.
+    is said of verdicts that are about no number. A dozen metrics say the same of one server: once its speed is called a loss, GPU
+    time is spent on what its speed is compared with, and not on the others.
     """
-    lost = {(v.arm, v.workload) for v in verdicts if v.check in NUMBERS and v.outcome is Outcome.REGRESSED}
+    lost = {
+        (v.arm, v.workload)
+        for v in verdicts
+        if v.check in NUMBERS and v.metric in SPEED and v.outcome is Outcome.REGRESSED
+    }
     return tuple(_questions(verdicts, lost))
 
 
@@ -74,7 +79,7 @@ def _questions(
             metric=verdict.metric,
             settled=not is_open,
             hopeless=is_open and not wants,
-            moot=is_open and (verdict.arm, verdict.workload) in lost,
+            moot=is_open and verdict.metric not in SPEED and (verdict.arm, verdict.workload) in lost,
             wants=wants,
             why=verdict.headline,
         )
