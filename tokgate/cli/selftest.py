@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import signal
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from tokgate.records.selftest import SelfTest
 from tokgate.report import simulated
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.session.commit import commit_of
 from tokgate.session.selftest import SelfTesting
 from tokgate.session.selftest_plan import Asked, check, describe
 from tokgate.stats.bounds import MODES, by_modes, runs_to_confirm
@@ -122,7 +122,7 @@ def selftest(
     name = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}-{rig.name}-selftest"
     folder = (report_dir or root / "reports").resolve() / name
     testing = SelfTesting(
-        rig, asked, name=name, folder=folder, root=root, store=place, commit=_commit(root), say=tell
+        rig, asked, name=name, folder=folder, root=root, store=place, commit=commit_of(root), say=tell
     )
     try:
         with _terminated():
@@ -192,17 +192,3 @@ def _terminated() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _commit(root: Path) -> str | None:
-    """Return the checkout's commit, with "+dirty" when it has changes; None outside git."""
-    try:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, timeout=10, check=True
-        )
-        changes = subprocess.run(
-            ["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return head.stdout.strip() + ("+dirty" if changes.stdout.strip() else "")
