@@ -4,6 +4,8 @@
 #   make test              lint aside, everything that is quick, the real CPU server included
 #   make test-all          the rest too
 #   make lint              ruff and mypy
+#   make gpu-bundle        all that an offline GPU host needs, in .gpu-host: docs/gpu-host.md
+#   make gpu-collect FROM=DIR   what came back from there, into reports/gpu-host
 #   make sim-baselines     measure and store the simulated box's baselines anew: a quiet half hour
 #
 # make itself always exits 2 when a recipe fails; the gate's own exit code is printed just before that.
@@ -11,6 +13,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
+# Some images forbid byte code; a gate starts Python many times, and would compile tokgate each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 USABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -25,10 +29,10 @@ RIG ?= $(DEFAULT_RIG)
 # What a rig needs to be built here; the other rigs' servers are installed where they run.
 BUILT_FOR_RIG := $(if $(findstring sglang-cpu,$(RIG)),sglang-cpu)
 
-.PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests sim-baselines
+.PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests sim-baselines gpu-bundle gpu-collect
 
 help:
-	@sed -n '3,7s/^# *//p' Makefile
+	@sed -n '3,9s/^# *//p' Makefile
 
 venv: .venv/stamp
 
@@ -71,6 +75,19 @@ lint: venv
 sim-baselines: venv
 	@$(VENV) rigs/sim-8gpu/store_baselines.py
 
+BUNDLE ?= .gpu-host
+SIZE_LIMIT_MIB ?= 60
+HOST_PYTHON ?= 3.12
+INTO ?= reports/gpu-host
+
+gpu-bundle: venv
+	@$(VENV) gpu-host/bundle.py --into $(BUNDLE) --size-limit-mib $(SIZE_LIMIT_MIB) --python $(HOST_PYTHON)
+
+gpu-collect: venv
+	@test -n "$(FROM)" || { echo "make: tried: collect what a GPU host left" >&2; echo "      found: no FROM" >&2; \
+		echo "      do:    make gpu-collect FROM=the folder with what run.sh left in \$$OUT" >&2; exit 1; }
+	@$(VENV) gpu-host/collect.py $(FROM) --into $(INTO) --bundle $(BUNDLE)
+
 clean:
-	rm -rf .venv .sglang-cpu .peers .simbox .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist *.egg-info
+	rm -rf .venv .sglang-cpu .gpu-host .peers .simbox .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,86 @@
+"""What a job is made of: steps, each a command that fits one call where it can be made to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from ledger import Step
+from telling import give_up
+
+from tokgate.rig.models import Rig
+from tokgate.session.plan import has_nccl, plan_launches
+
+# What is stored of a session, and no other launch (as rigs/sim-8gpu/store_baselines.py).
+STORED = ("perf_tests/test_stored_baseline.py", "perf_tests/test_verify_share.py")
+GATE = ("perf_tests", "-m")
+SPEED = "eagle3 and not verify and not nccl"
+
+Fits = Callable[[Step], bool]
+
+
+def steps_of(job: str, words: Sequence[str], rig: Rig, more: Sequence[str], fits: Fits) -> tuple[Step, ...]:
+    """Return the steps of a job, in order. `more`: arguments for pytest, or for the self-test; `fits`: one call is enough.
+
+    `more` begins with --rig and the rig as a user names it. Gives up on words that the job does not take.
+    """
+    if job == "gate":
+        _none(job, words)
+        return gate_steps(rig, more, fits)
+    if job == "pytest":
+        _none(job, words)
+        if not more[2:]:
+            give_up(
+                tried="run pytest",
+                found="no arguments",
+                do="write them behind --: run.sh pytest -- perf_tests -m verify",
+            )
+        return (Step("pytest", "pytest", (*more[2:], *more[:2])),)
+    if job == "selftest":
+        _none(job, words)
+        return (Step("selftest", "tokgate", ("selftest", *more)),)
+    count = _count(job, words)
+    selection = STORED if job == "baselines" else (*GATE, SPEED)
+    return tuple(Step(f"{job}-{n}", "pytest", (*selection, *more)) for n in range(1, count + 1))
+
+
+def gate_steps(rig: Rig, more: Sequence[str], fits: Fits) -> tuple[Step, ...]:
+    """The whole gate where it fits; else speed, NCCL and phases apart; else speed arm by arm, controls in each."""
+    whole = Step("gate", "pytest", (*GATE, "eagle3 or nccl" if has_nccl(rig) else "eagle3", *more))
+    if fits(whole):
+        return (whole,)
+    speed = Step("speed", "pytest", (*GATE, SPEED, *more))
+    nccl = Step("nccl", "pytest", (*GATE, "nccl", *more))
+    phases = Step("phases", "pytest", (*GATE, "verify", *more))
+    steps: list[Step] = [speed] if fits(speed) else _arm_by_arm(rig, more)
+    steps += [nccl] if has_nccl(rig) else []
+    return (*steps, *([phases] if rig.instruments.skip is None else []))
+
+
+def _arm_by_arm(rig: Rig, more: Sequence[str]) -> list[Step]:
+    launches = plan_launches(rig)
+    controls = [one.id for one in launches if one.role != "arm"]
+    steps = []
+    for launch in (one for one in launches if one.role == "arm"):
+        chosen = " or ".join(["clean_slate", "drift", *controls, launch.id])
+        steps.append(Step(f"speed-{launch.arm}", "pytest", (*GATE, SPEED, "-k", chosen, *more)))
+    return steps
+
+
+def _count(job: str, words: Sequence[str]) -> int:
+    if len(words) != 1 or re.fullmatch(r"[1-9][0-9]{0,3}", words[0]) is None:
+        give_up(
+            tried=f"begin {job}",
+            found=f"{' '.join(words) or 'nothing'} behind it",
+            do=f"say how many sessions: {job} 5",
+        )
+    return int(words[0])
+
+
+def _none(job: str, words: Sequence[str]) -> None:
+    if words:
+        give_up(
+            tried=f"begin {job}",
+            found=f"{' '.join(words)} behind it",
+            do="arguments for pytest go behind --",
+        )
