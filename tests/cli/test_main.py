@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -59,3 +61,16 @@ def test_an_empty_checkout_has_no_rigs(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["--root", str(tmp_path), "rig", "show", "x"])
     assert result.exit_code == 4
     assert "rigs that exist: none" in result.stderr
+
+
+def test_nobody_waits_for_statistics_that_nothing_asks_for() -> None:
+    """Together they take longer to be loaded than all the rest, and a gate starts Python many times."""
+    program = (
+        "import sys, tokgate.cli.main, fixtures.report, fixtures.sampling\n"
+        "print(*(name for name in ('ruptures', 'scipy.special', 'scipy.stats') if name in sys.modules))"
+    )
+    checkout = Path(__file__).parents[2]
+    said = subprocess.run(
+        [sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split() == []

@@ -7,7 +7,7 @@ import pytest
 
 from tokgate.client.prompts import PromptValue, distinct_prompts, payload, prompt
 from tokgate.errors import RigError, UsageError
-from tokgate.rig.models import TextPrompts, TokenIdPrompts
+from tokgate.rig.workload import TextPrompts, TokenIdPrompts
 
 IDS = TokenIdPrompts(kind="token-ids", length=16, first_id=100, last_id=299, seed=7)
 HERE = Path()

@@ -9,16 +9,12 @@ from pathlib import Path
 from tests.hosts.fake_gpus import FakeNvml
 from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import Host
+from tokgate.hosts.lease import holder_of
 from tokgate.hosts.processes import processes, under
 from tokgate.records import CleanSlate, Finding, ProcessSeen
-from tokgate.rig.models import (
-    ArmSpec,
-    GpuSpec,
-    Rig,
-    ServerSpec,
-    TokenIdPrompts,
-    WorkloadSpec,
-)
+from tokgate.rig.machine import GpuSpec, ServerSpec
+from tokgate.rig.models import ArmSpec, Rig
+from tokgate.rig.workload import TokenIdPrompts, WorkloadSpec
 
 NOBODY: frozenset[tuple[int, int]] = frozenset()
 
@@ -62,7 +58,7 @@ def slate_of(
 ) -> CleanSlate:
     """Look, seeing of all marked processes only those of this test: others run beside it.
 
-    `table`: what every look sees instead of this machine's processes, where hundreds of looks are made.
+    `table`: what every look sees instead of this machine's processes and its lease, where many looks are made.
     """
 
     def read_table(host: Host) -> tuple[ProcessSeen, ...]:
@@ -81,4 +77,5 @@ def slate_of(
         nvml=nvml,
         clock=clock or FakeClock(),
         read_table=read_table,
+        read_holder=holder_of if table is None else lambda host: None,
     )

@@ -20,9 +20,7 @@ from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.lease import lease
 from tokgate.hosts.processes import processes
 from tokgate.records import CleanSlate, Finding, ProcessSeen
-from tokgate.rig.models import (
-    HostSpec,
-)
+from tokgate.rig.machine import HostSpec
 
 
 @pytest.fixture

@@ -14,9 +14,7 @@ from tests.hosts.slates import FakeClock, rig, slate_of
 from tokgate.hosts.clean_slate import STALL_S
 from tokgate.hosts.connection import Host, connect
 from tokgate.records import ProcessSeen
-from tokgate.rig.models import (
-    HostSpec,
-)
+from tokgate.rig.machine import HostSpec
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ def test_memory_that_comes_back_at_once_after_half_a_minute_is_waited_for(host: 
 
 
 def test_memory_that_does_not_move_is_given_up_before_the_limit(host: Host) -> None:
-    allocated, waited, found = gpus_of(host, FakeGpu(used=MIB), lambda now: None)
+    allocated, waited, found = gpus_of(host, FakeGpu(used=MIB), lambda now: None, table=())
     assert (allocated, waited) == (1.0, STALL_S)
     assert len(found) == 1
 
@@ -100,7 +98,7 @@ def test_the_rigs_limit_holds_even_while_memory_shrinks(host: Host) -> None:
     def then(now: float) -> None:
         gpu.used -= MIB
 
-    _, waited, found = gpus_of(host, gpu, then, wait_s=10)
+    _, waited, found = gpus_of(host, gpu, then, wait_s=10, table=())
     assert waited == 10
     assert len(found) == 1
 

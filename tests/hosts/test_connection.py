@@ -16,7 +16,7 @@ from tests.sshd import Sshd
 from tokgate.errors import HostFault, RigError
 from tokgate.hosts.connection import Host, connect
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 PYTHON = sys.executable
 

@@ -20,15 +20,9 @@ from tests.sshd import Sshd
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.fingerprint import fingerprint
 from tokgate.records import Fingerprint
-from tokgate.rig.models import (
-    ArmSpec,
-    GpuSpec,
-    HostSpec,
-    Rig,
-    ServerSpec,
-    TokenIdPrompts,
-    WorkloadSpec,
-)
+from tokgate.rig.machine import GpuSpec, HostSpec, ServerSpec
+from tokgate.rig.models import ArmSpec, Rig
+from tokgate.rig.workload import TokenIdPrompts, WorkloadSpec
 
 FILES = {
     "__init__.py": "raise SystemExit('imported')\n",

@@ -17,7 +17,7 @@ from tokgate.hosts.gpu_readout import GpuReadout
 from tokgate.hosts.gpus import look_at_gpus
 from tokgate.hosts.processes import processes
 from tokgate.records import GpuHolder, GpuSeen
-from tokgate.rig.models import GpuSpec, HostSpec
+from tokgate.rig.machine import GpuSpec, HostSpec
 
 NOBODY: frozenset[tuple[int, int]] = frozenset()
 

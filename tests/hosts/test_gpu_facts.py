@@ -11,7 +11,7 @@ from tokgate.errors import HostFault
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.gpu_clues import recall
 from tokgate.hosts.gpu_facts import gpu_facts
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 USUAL = {
     "name": "NVIDIA H200",

@@ -19,7 +19,7 @@ from tokgate.hosts.gpu_readout import GpuReadout
 from tokgate.hosts.gpus import look_at_gpus
 from tokgate.hosts.processes import processes
 from tokgate.records import Finding, GpuHolder, GpuSeen, ProcessSeen
-from tokgate.rig.models import GpuSpec, HostSpec
+from tokgate.rig.machine import GpuSpec, HostSpec
 
 TWO = GpuSpec(count=2, model="H200")
 

@@ -12,7 +12,7 @@ import pytest
 
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.launch_folders import abandoned_launches
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 
 @pytest.fixture

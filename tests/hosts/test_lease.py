@@ -16,7 +16,7 @@ from tokgate.errors import LeaseFault
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.lease import holder_of, lease
 from tokgate.hosts.scripts.lease import Lock
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 # Takes the lease, says so, and holds it until its stdin ends.
 HOLDER = """

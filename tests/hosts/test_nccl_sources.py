@@ -11,7 +11,7 @@ from tests.session.rigs import small_rig
 from tokgate.hosts.connection import connect
 from tokgate.hosts.nccl_sources import nccl_sources
 from tokgate.records.nccl import NcclSources
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 
 def look(

@@ -14,7 +14,7 @@ from tests.hosts.recorded_nvml import FOLDER, RecordedNvml
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.gpus import look_at_gpus
 from tokgate.hosts.nvml import NvmlUnusable, read_nvml
-from tokgate.rig.models import GpuSpec, HostSpec
+from tokgate.rig.machine import GpuSpec, HostSpec
 
 MIB = 1024 * 1024
 

@@ -16,7 +16,7 @@ from tokgate.hosts.processes import belonging, environ_of, marked, processes, tr
 from tokgate.parsers.environ import read_environ
 from tokgate.records import ProcessSeen
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 # Starts a child of its own, and one that leaves the session; says their numbers; ends with its stdin.
 FAMILY = """

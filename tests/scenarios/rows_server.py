@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from .expecting import INVALID, PASS, Keeps, Row, Says
-from .selecting import AT_END, AT_ONCE, CONTROL, PLAIN, TRUTH, one_stream
+from .selecting import ALONE, AT_END, AT_ONCE, CONTROL, PLAIN, TRUTH, one_stream
 
 THE_SERVERS_LIFE = (
     Row(
         "dies",
         INVALID,
         causes=("server died",),
-        select=f"{PLAIN} or {AT_END}",
+        select=f"{ALONE} or {AT_END}",
         settings=one_stream(),
         says=(
-            Says("decode_throughput", INVALID, ("dead after the last generation", "signal 9")),
+            Says("cache_state", INVALID, ("dead after the last generation", "signal 9")),
             Says("clean_slate", PASS),
         ),
         keeps=(
@@ -25,10 +25,10 @@ THE_SERVERS_LIFE = (
         "hangs-healthy",
         INVALID,
         causes=("server hung",),
-        select=f"{PLAIN} or {AT_END}",
+        select=f"{ALONE} or {AT_END}",
         settings=(*one_stream(limit_s=3), "server.stop_timeout_s=2"),
         says=(
-            Says("decode_throughput", INVALID, ("alive but mute", "power draw .* says hang")),
+            Says("cache_state", INVALID, ("alive but mute", "power draw .* says hang")),
             Says("clean_slate", PASS),
         ),
         keeps=(Keeps(f"launches/{CONTROL}/launch.json", r'"alive": true,\s*"answered": false'),),
@@ -49,9 +49,9 @@ THE_SERVERS_LIFE = (
         "cut-streams",
         INVALID,
         causes=("generations failed",),
-        select=PLAIN,
+        select=ALONE,
         settings=one_stream(),
-        says=(Says("decode_throughput", INVALID, (r"of \d+ generations failed", "cut")),),
+        says=(Says("cache_state", INVALID, (r"of \d+ generations failed", "cut")),),
         keeps=(Keeps(f"launches/{CONTROL}/generations.jsonl", '"status":"cut"'),),
     ),
     Row(
@@ -92,10 +92,9 @@ THE_SERVERS_LIFE = (
     Row(
         "ignores-term",
         PASS,
-        select=f"{PLAIN} or {AT_END}",
-        settings=(*one_stream(), "server.stop_timeout_s=2"),
-        says=(Says("clean_slate", PASS), Says("decode_throughput", PASS)),
+        select=f"{TRUTH} or {AT_END}",
+        settings=(*one_stream(repeats=1), "server.stop_timeout_s=2"),
+        says=(Says("clean_slate", PASS), Says("environment_truth", PASS)),
         keeps=(Keeps("launches/*/launch.json", r'"killed": true'),),
-        timed=True,
     ),
 )

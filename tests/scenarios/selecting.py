@@ -11,6 +11,8 @@ AT_END = "test_clean_slate_at_the_end"
 PLAIN = f"{CONTROL} and (decode_throughput or environment_truth)"
 SPECULATING = f"{EAGLE3} and (decode_throughput or acceptance_length or cycle_time)"
 TRUTH = f"{CONTROL} and environment_truth"
+# Of one launch alone: an arm's own numbers take the control at the end as well.
+ALONE = f"{CONTROL} and (test_cache_state or environment_truth)"
 NCCL_TRUTH = "nccl_truth"
 TWIN = "speculation_beats_its_twin"
 PHASES = "verify_latency or verify_share or phases_agree"

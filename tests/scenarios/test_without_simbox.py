@@ -24,7 +24,6 @@ _HEAVY = {
     ".mypy_cache",
     ".ruff_cache",
     ".pytest_cache",
-    "__pycache__",
     "build",
 }
 # Some tests of each room, none of which needs a box.
@@ -52,7 +51,7 @@ def python(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=checkout,
-        env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=240,

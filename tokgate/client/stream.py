@@ -73,7 +73,6 @@ def run_batch(
 def _no_collection() -> Iterator[None]:
     # A full collection of a pytest process takes tens of milliseconds: an arrival would wait for it.
     was_enabled = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         yield

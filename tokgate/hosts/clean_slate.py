@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tokgate.errors import HostFault
 from tokgate.hosts.connection import Host
 from tokgate.hosts.gpu_judgement import Owner
 from tokgate.hosts.gpus import ReadTable, look_at_gpus, needs_clues
-from tokgate.hosts.lease import holder_of
+from tokgate.hosts.lease import LeaseHolder, holder_of
 from tokgate.hosts.leftovers import judge_processes, leftovers_in
 from tokgate.hosts.ports import look_at_port
 from tokgate.hosts.processes import processes
 from tokgate.records import CleanSlate, Finding, GpuHolder, GpuSeen, ProcessSeen
-from tokgate.rig.models import GpuSpec, Rig
+from tokgate.rig.machine import GpuSpec
+from tokgate.rig.models import Rig
+
+ReadHolder = Callable[[Host], LeaseHolder | None]
 
 POLL_S = 1.0
 # Eight GPUs have kept 122 GiB each for more than 30 s after their server was killed, and then gave it
@@ -42,6 +45,7 @@ def look(
     nvml: Any | None = None,
     clock: Clock = time,
     read_table: ReadTable = processes,
+    read_holder: ReadHolder = holder_of,
 ) -> CleanSlate:
     """Look until the machine is clean, or will not become so by waiting.
 
@@ -55,7 +59,16 @@ def look(
     clues = False
     while True:
         started = clock.monotonic()
-        slate = _look_once(host, rig, port=port, ours=ours, nvml=nvml, read_table=read_table, clues=clues)
+        slate = _look_once(
+            host,
+            rig,
+            port=port,
+            ours=ours,
+            nvml=nvml,
+            read_table=read_table,
+            read_holder=read_holder,
+            clues=clues,
+        )
         now = clock.monotonic()
         slate = slate.model_copy(
             update={"when": when, "findings": (*slate.findings, *notes), "look_s": now - started}
@@ -84,6 +97,7 @@ def _look_once(
     ours: frozenset[Owner],
     nvml: Any | None,
     read_table: ReadTable,
+    read_holder: ReadHolder,
     clues: bool,
 ) -> CleanSlate:
     tables: list[tuple[ProcessSeen, ...]] = []
@@ -95,7 +109,7 @@ def _look_once(
         return tables[0]
 
     gpus, holders, findings = look_at_gpus(host, rig.gpus, nvml, ours=ours, read_table=once, clues=clues)
-    leftovers, more = _look_at_processes(host, rig, port, ours, once)
+    leftovers, more = _look_at_processes(host, rig, port, ours, read_table=once, read_holder=read_holder)
     return CleanSlate(
         when="",
         host=host.name,
@@ -109,11 +123,17 @@ def _look_once(
 
 
 def _look_at_processes(
-    host: Host, rig: Rig, port: int | None, ours: frozenset[Owner], read_table: ReadTable
+    host: Host,
+    rig: Rig,
+    port: int | None,
+    ours: frozenset[Owner],
+    *,
+    read_table: ReadTable,
+    read_holder: ReadHolder,
 ) -> tuple[tuple[ProcessSeen, ...], tuple[Finding, ...]]:
     try:
         table = read_table(host)
-        holder = holder_of(host)
+        holder = read_holder(host)
         leftovers = leftovers_in(table, holder, ours)
         findings = judge_processes(table, leftovers, holder, ours, cpu_rig=rig.gpus.count == 0)
         if port is not None:

@@ -23,7 +23,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import ruptures
 
 from tokgate.records.record import Record
 
@@ -66,6 +65,9 @@ def change_points(values: Sequence[float], *, prior_sd: float, least: float) -> 
     logs = np.log(np.asarray(values, dtype=float))
     sd = _spread(logs, prior_sd)
     penalty = (PENALTY[0] * math.log(len(logs)) + PENALTY[1]) * sd**2
+    # Here and not above: it takes half a second, and most sessions have no history to search.
+    import ruptures  # noqa: PLC0415
+
     # KernelCPD with the linear kernel is PELT with squared error, in C.
     search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(
         _without_outliers(logs, sd).reshape(-1, 1)

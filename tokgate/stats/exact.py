@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scipy import special
+import scipy
 
 
 def clopper_pearson(seen: int, of: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -14,6 +14,6 @@ def clopper_pearson(seen: int, of: int, *, confidence: float = 0.95) -> tuple[fl
     if not 0 <= seen <= of:
         raise ValueError(f"{seen} of {of}")
     miss = 1 - confidence
-    low = float(special.betaincinv(seen, of - seen + 1, miss)) if seen else 0.0
-    high = float(special.betaincinv(seen + 1, of - seen, confidence)) if seen < of else 1.0
+    low = float(scipy.special.betaincinv(seen, of - seen + 1, miss)) if seen else 0.0
+    high = float(scipy.special.betaincinv(seen + 1, of - seen, confidence)) if seen < of else 1.0
     return low, high

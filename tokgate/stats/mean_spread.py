@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from scipy import stats
+import scipy
 
 from tokgate.records.record import Record
 
@@ -44,5 +44,5 @@ def interval_of(centre: float, means: Sequence[Mean], confidence: float) -> tupl
         return (centre, centre)
     # Parts of the whole first: squares of tiny variances would be 0.
     freedom = 1 / math.fsum((v / total) ** 2 / (n - 1) for v, n in variances if v)
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(total)
+    half = float(scipy.special.stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(total)
     return (centre - half, centre + half)

@@ -11,7 +11,11 @@ import math
 import statistics
 from collections.abc import Sequence
 
+import scipy
+
 from tokgate.records.record import Record
+
+from .trend import kendall_p, theil_sen
 
 NEEDED_FOR_TREND = 5  # four values in perfect order have p = 0.083
 TREND_LEVEL = (
@@ -78,16 +82,10 @@ def steadiness_of(values: Sequence[float]) -> Steadiness:
             0.0,
         )  # Kendall's tau of a constant is undefined; a constant has no trend
     else:
-        # Here and not above: it takes most of a second, for which no usage error should wait.
-        from scipy import stats  # noqa: PLC0415
-
-        order = list(range(n))
-        slopes = stats.theilslopes(list(values), order, alpha=1 - 2 * BEYOND_LEVEL)
-        low, trend, high = (
-            float(s) * (n - 1) / median for s in (slopes.low_slope, slopes.slope, slopes.high_slope)
-        )
+        slopes = theil_sen(values, confidence=1 - 2 * BEYOND_LEVEL)
+        low, trend, high = (s * (n - 1) / median for s in (slopes.low, slopes.slope, slopes.high))
         least = low if low > 0 else min(high, 0.0)
-        trend_p = float(stats.kendalltau(order, list(values)).pvalue)
+        trend_p = kendall_p(values)
     first_p, first_least = _first(values[0], others)
     return Steadiness(
         n=n,
@@ -112,8 +110,6 @@ def _first(first: float, others: Sequence[float]) -> tuple[float | None, float |
     off, error = first - mean, statistics.stdev(others) * math.sqrt(1 + 1 / len(others))
     if error == 0:
         return (1.0 if off == 0 else 0.0), off / mean
-    from scipy import special  # noqa: PLC0415 - as above
-
     df = len(others) - 1
-    least = max(abs(off) - error * float(special.stdtrit(df, 1 - BEYOND_LEVEL)), 0.0)
-    return float(2 * special.stdtr(df, -abs(off) / error)), math.copysign(least, off) / mean
+    least = max(abs(off) - error * float(scipy.special.stdtrit(df, 1 - BEYOND_LEVEL)), 0.0)
+    return float(2 * scipy.special.stdtr(df, -abs(off) / error)), math.copysign(least, off) / mean
