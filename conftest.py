@@ -3,6 +3,7 @@
 from pathlib import Path
 
 pytest_plugins = [
+    "fixtures.options",
     "fixtures.settings",
     "fixtures.hosts",
     "fixtures.servers",

@@ -23,8 +23,9 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from benchmarks.decision_sim import rivals
+from benchmarks.decision_sim.arms import Plan
 from benchmarks.decision_sim.draw import Machine, Result
-from benchmarks.decision_sim.ours import Plan, gate
+from benchmarks.decision_sim.ours import gate
 from benchmarks.decision_sim.pinpoint import pinpoint
 from benchmarks.decision_sim.worlds import QUIET, RESTART_S, START_S, WORLDS, World
 from tokgate.stats.exact import clopper_pearson

@@ -36,7 +36,8 @@ from tokgate.hosts.connection import connect
 from tokgate.records import Launch
 from tokgate.records.redactor import Redactor
 from tokgate.rig.load import load_rig
-from tokgate.rig.models import Rig, TokenIdPrompts
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import TokenIdPrompts
 from tokgate.server.launch import RunningServer, start
 from tokgate.stats.samples import samples_of
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 START_LIMIT_S = 15.0
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.decision_sim import rivals
+from benchmarks.decision_sim.arms import Arm, Plan, Side
 from benchmarks.decision_sim.draw import Machine, Result, measured
-from benchmarks.decision_sim.ours import Arm, Plan, Side, _stored, _twin, gate
+from benchmarks.decision_sim.judged import by_stored, by_twin
+from benchmarks.decision_sim.ours import gate
 from benchmarks.decision_sim.pinpoint import pinpoint, same_above
 from benchmarks.decision_sim.questions import FLOOR, HIGHER, LEVEL
 from benchmarks.decision_sim.worlds import World
@@ -41,7 +43,7 @@ def test_a_simulated_session_is_judged_by_the_numbers_of_the_product(kind: Liter
     arm.before, arm.now = side("before", 2, 0.0), side("now", 3, 0.03)
     if kind == "stored":
         arm.before = Side.none(6)
-    found, confirmed, _ = (_twin if kind == "twin" else _stored)(arm, arm.spread(), 2)
+    found, confirmed, _ = (by_twin if kind == "twin" else by_stored)(arm, arm.spread(), 2)
 
     for i in range(6):
         for question in (6, 7, 8):

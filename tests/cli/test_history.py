@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.verdicts.test_history import LOWER, series
+from tests.verdicts.baselines.test_history import LOWER, series
 from tokgate.cli.errors import GateGroup
 from tokgate.cli.history import history
 from tokgate.session.history_file import append, history_path

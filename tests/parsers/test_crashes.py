@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.parsers import mutations
+from tokgate.parsers.cause_reading import CauseReading
 from tokgate.parsers.crash_rules import CrashCause
-from tokgate.parsers.crashes import CauseReading, find_cause
+from tokgate.parsers.crashes import find_cause
 
 DATA = Path(__file__).parent / "data" / "crashes"
 CASES = sorted(path.stem for path in DATA.glob("*.log"))

@@ -11,15 +11,8 @@ from tests.verdicts.phase_evidence import NO_PROBE, carrying, phase, table, unto
 from tests.verdicts.test_launch_phases import timer, whole
 from tokgate.records import LaunchEvidence
 from tokgate.records.phases import Phase
-from tokgate.report.arithmetic import (
-    COLUMNS,
-    NO_ROOM,
-    Arithmetic,
-    arithmetic_rows,
-    cells,
-    draft_name,
-    sentence,
-)
+from tokgate.report.arithmetic import Arithmetic, arithmetic_rows
+from tokgate.report.arithmetic_cells import COLUMNS, NO_ROOM, cells, draft_name, sentence
 from tokgate.report.figures import NONE
 from tokgate.report.html_section import page
 from tokgate.report.summary_md import render

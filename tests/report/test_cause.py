@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.report.test_since_baseline import only, stored
+from tests.verdicts.baselines.drafting import RIG
 from tests.verdicts.evidence import series
 from tests.verdicts.phase_evidence import NAME, carrying, table
-from tests.verdicts.test_baseline_update import RIG
 from tests.verdicts.test_launch_phases import whole
 from tests.verdicts.test_split import ARM, run
 from tokgate.records import Outcome, RunEvidence, Verdict
@@ -15,7 +15,8 @@ from tokgate.report.arithmetic import Arithmetic
 from tokgate.report.cause import causes_of, of_change, of_session
 from tokgate.report.since_baseline import SinceBaseline
 from tokgate.report.terminal import render
-from tokgate.report.verdict_json import VerdictFile, build
+from tokgate.report.verdict_file import VerdictFile
+from tokgate.report.verdict_json import build
 from tokgate.verdicts.cycle_side import WHICH_PHASE
 from tokgate.verdicts.split import Split
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.report.hostile import MARKUP
 from tests.verdicts.evidence import make_launch, make_run
-from tests.verdicts.nccl_evidence import BLOCK, nccl_rig, proof, proof_start, rank, started
+from tests.verdicts.nccl.evidence import BLOCK, nccl_rig, proof, proof_start, rank, started
 from tokgate.records.nccl import NcclTruth
 from tokgate.report.figures import NONE
 from tokgate.report.html_section import page

@@ -11,7 +11,8 @@ from tokgate.records.selftest import SelfTest
 from tokgate.report import terminal
 from tokgate.report.html_section import page
 from tokgate.report.summary_md import render
-from tokgate.report.verdict_json import VerdictFile, build
+from tokgate.report.verdict_file import VerdictFile
+from tokgate.report.verdict_json import build
 from tokgate.verdicts.selftest_file import COPY
 
 SEEN = "a planted loss of 5 % was called in 1 of 1"

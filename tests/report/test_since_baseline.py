@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.verdicts.baselines.drafting import RIG, drawn
 from tests.verdicts.evidence import controls, eagle3, make_run
-from tests.verdicts.test_baseline_update import RIG, drawn
 from tests.verdicts.test_split import ARM, run
 from tokgate.records import Outcome, RunEvidence, Verdict
 from tokgate.report.closing import lines
@@ -15,8 +15,9 @@ from tokgate.report.html_section import page
 from tokgate.report.since_baseline import SinceBaseline, since_baseline
 from tokgate.report.split_cells import COLUMNS, PAIRED, cells, noted, notes, part, sentence
 from tokgate.report.summary_md import render
-from tokgate.report.verdict_json import VerdictFile, build
-from tokgate.verdicts.baseline_save import save
+from tokgate.report.verdict_file import VerdictFile
+from tokgate.report.verdict_json import build
+from tokgate.verdicts.baselines.save import save
 from tokgate.verdicts.split import Split
 
 MOVED = Verdict(

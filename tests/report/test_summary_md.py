@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.report import example_verdicts, examples, hostile
-from tests.verdicts.test_baseline_update import RIG
+from tests.verdicts.baselines.drafting import RIG
 from tests.verdicts.test_split import run
 from tokgate.records import Outcome, Verdict
 from tokgate.report.conclusion import SessionEnd
 from tokgate.report.figures import NONE
 from tokgate.report.html_section import page
-from tokgate.report.summary_md import LIMIT_BYTES, render, text
+from tokgate.report.markdown import text
+from tokgate.report.summary_md import LIMIT_BYTES, render
 from tokgate.report.verdict_json import build
 
 

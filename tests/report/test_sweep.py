@@ -13,7 +13,7 @@ from tests.verdicts.sweep_evidence import chains, run, sweep_rig
 from tokgate.records import StartCause
 from tokgate.report import html_section, summary_md, terminal, verdict_json
 from tokgate.report.sweep import rows_of
-from tokgate.report.verdict_json import VerdictFile
+from tokgate.report.verdict_file import VerdictFile
 from tokgate.verdicts.checks.sweep import sweep, sweep_setting
 from tokgate.verdicts.sweep_best import sweep_table
 

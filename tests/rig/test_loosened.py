@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.verdicts.evidence import EAGLE3, make_rig
+from tokgate.rig.limits import Floor
 from tokgate.rig.loosened import loosened
-from tokgate.rig.models import Floor
 
 FLOORS = {"decode_tok_s": Floor(relative=0.02, absolute=0.5)}
 SPEED = {"metric": "decode_tok_s", "at_least": 80.0}

@@ -13,13 +13,13 @@ from simbox.knobs import Knobs
 from tokgate.records import Outcome, RunEvidence, Verdict
 from tokgate.rig.models import Rig
 from tokgate.session.run_folder import load_run
-from tokgate.verdicts.baseline_file import BaselineFile, BaselineLaunch, Provenance
-from tokgate.verdicts.baseline_save import save
+from tokgate.verdicts.baselines.file import BaselineFile, BaselineLaunch, Provenance
+from tokgate.verdicts.baselines.identity import identity_hash, identity_of_launch
+from tokgate.verdicts.baselines.save import save
 from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis
 from tokgate.verdicts.diagnosis.ranking import diagnose
 from tokgate.verdicts.diagnosis.readings import good_of, raw_series, timed
 from tokgate.verdicts.diagnosis.stored import baselines_in
-from tokgate.verdicts.identity import identity_hash, identity_of_launch
 from tokgate.verdicts.launch_phases import LaunchPhases, phases_told
 
 from .drawn_causes import Drawn

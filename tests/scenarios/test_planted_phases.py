@@ -9,7 +9,9 @@ import pytest
 
 from simbox.truth_phases import Mean, means
 from tokgate.records.phases import Phase, PhaseReading
-from tokgate.stats.decompose import Cycles, Decomposition, Part, Share, decompose, logarithmic_mean
+from tokgate.stats.cycles import Cycles, Part
+from tokgate.stats.decompose import decompose, logarithmic_mean
+from tokgate.stats.log_shares import Decomposition, Share
 
 from .gate_run import GateRun
 from .phase_stories import PAIRS, SINGLES, UP_AND_DOWN, Instrumented, Plant

@@ -9,7 +9,8 @@ from typing import Any
 from tokgate.hosts.connection import Host
 from tokgate.records import Launch
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec, Rig
+from tokgate.rig.machine import HostSpec
+from tokgate.rig.models import Rig
 from tokgate.server.launch import RunningServer, start
 
 STANDINS = Path(__file__).parent / "standins"

@@ -19,7 +19,7 @@ from tests.server.hand import Hand, marked
 from tests.sshd import Sshd, sshd
 from tokgate.hosts.connection import connect
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 __all__ = ["sshd"]
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tokgate.rig.load import load_rig
-from tokgate.rig.models import ArgValue, Rig
+from tokgate.rig.models import Rig
+from tokgate.rig.values import ArgValue
 from tokgate.server.command_line import MASK, Extra, LaunchLine, arm_environment, launch_line, rig_line
 
 REPOSITORY = Path(__file__).parents[2]

@@ -14,7 +14,8 @@ from tests.server.bench import Bench
 from tests.server.hand import lives, marked, wait_for
 from tests.sshd import Sshd
 from tokgate.server import supervisor
-from tokgate.server.link import Exit, Link, State
+from tokgate.server.events import Exit, State
+from tokgate.server.link import Link
 
 
 def order(folder: Path, mark: str, line: str, **changes: Any) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import pytest
 from tests.session.rigs import small_rig
 from tokgate.records import Unread
 from tokgate.records.nccl import NcclConfFile, NcclLint, NcclSources
-from tokgate.rig.models import GpuSpec, Rig
+from tokgate.rig.machine import GpuSpec
+from tokgate.rig.models import Rig
 from tokgate.server.nccl_lint import lint_nccl
 
 TUNED = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL", "NCCL_MAX_CTAS": "16"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tokgate.records import StartCause
-from tokgate.server.link import Exit, State
+from tokgate.server.events import Exit, State
 from tokgate.server.readiness import GaveUp, Ready, Reply, wait_until_ready
 
 REFUSED = Reply(answered=False, problem="GET /model_info: connection refused")

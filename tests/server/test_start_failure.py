@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from tokgate.records import StartCause
-from tokgate.server.link import Exit
+from tokgate.server.events import Exit
 from tokgate.server.readiness import GaveUp
 from tokgate.server.start_failure import describe, start_fault
 

@@ -9,7 +9,7 @@ import pytest
 from tests.session.rigs import small_rig
 from tokgate.hosts.connection import Host, connect
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 from tokgate.session.cost_plan import paired_batches
 from tokgate.session.probe_switch import ProbeSwitch
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verdicts.test_history import entry
+from tests.verdicts.baselines.test_history import entry
 from tokgate.session.history_file import MOST_LINE, append, copied, history_path, read, stored
 
 

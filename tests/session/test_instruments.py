@@ -13,7 +13,8 @@ from tests.session.rigs import small_rig
 from tokgate.errors import BenchFault
 from tokgate.hosts.connection import Host, connect
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec, Rig
+from tokgate.rig.machine import HostSpec
+from tokgate.rig.models import Rig
 from tokgate.session import instruments as subject
 from tokgate.session.instrument_files import TIMER
 from tokgate.session.instruments import Instruments, TimerScrapes

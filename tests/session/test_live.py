@@ -14,7 +14,7 @@ from tokgate.errors import LeaseFault
 from tokgate.hosts.connection import connect
 from tokgate.hosts.lease import Lease
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 from tokgate.session.launch_run import Bench
 from tokgate.session.live import LiveSession
 from tokgate.session.run_folder import RunFolder

@@ -14,7 +14,8 @@ from tokgate.client.stream import Target
 from tokgate.records import Launch
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
-from tokgate.session.measure import Measurement, plain_rounds
+from tokgate.session.measure import Measurement
+from tokgate.session.rounds import plain_rounds
 from tokgate.session.run_folder import RunFolder
 
 LAUNCH = Launch(id="05-eagle3-2step-phases", arm="eagle3-2step", role="instrumented")

@@ -12,7 +12,8 @@ from tokgate.errors import BenchFault
 from tokgate.hosts.connection import connect
 from tokgate.records import Finding, Fingerprint
 from tokgate.records.nccl import NcclLintReport
-from tokgate.rig.models import GpuSpec, HostSpec, Rig
+from tokgate.rig.machine import GpuSpec, HostSpec
+from tokgate.rig.models import Rig
 from tokgate.session.nccl_settings import judge_nccl, refuse_broken, told, with_notes
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tokgate.errors import BenchFault
 from tokgate.hosts.connection import connect
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 from tokgate.session.plant import Plant, too_old
 
 ROOT = Path(__file__).parents[2]

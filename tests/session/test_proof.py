@@ -15,7 +15,7 @@ from tokgate.hosts.connection import Host, connect
 from tokgate.records import ServerCounters
 from tokgate.records.nccl import NcclProof
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 from tokgate.session import proof as subject
 from tokgate.session import traces as traces_of_it
 from tokgate.session.proof import DEBUG, Profiled, ProofRun

@@ -20,7 +20,8 @@ from tokgate.hosts.connection import connect
 from tokgate.records import Launch, Liveness
 from tokgate.records.phases import Phase
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec, Rig
+from tokgate.rig.machine import HostSpec
+from tokgate.rig.models import Rig
 from tokgate.session.instrument_files import TraceTaken
 from tokgate.session.run_folder import RunFolder
 from tokgate.session.trace_run import TraceRun

@@ -11,10 +11,11 @@ import pytest
 from simbox import VERSIONS
 from simbox.knobs import Knobs
 from tokgate.rig.load import load_rig
-from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
-from tokgate.verdicts.baseline_file import BaselineFile
-from tokgate.verdicts.baseline_load import baseline_path, load
-from tokgate.verdicts.identity import identity_of
+from tokgate.rig.models import ArmSpec, Rig
+from tokgate.rig.workload import WorkloadSpec
+from tokgate.verdicts.baselines.file import BaselineFile
+from tokgate.verdicts.baselines.identity import identity_of
+from tokgate.verdicts.baselines.load import baseline_path, load
 
 ROOT = Path(__file__).parents[2]
 RIG: Rig = load_rig("sim-8gpu", root=ROOT)

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from tokgate.records.phases import Phase
-from tokgate.stats.decompose import (
-    Cycles,
-    Decomposition,
-    OfCycle,
-    Part,
-    Share,
-    decompose,
-    logarithmic_mean,
-)
+from tokgate.stats.cycles import Cycles, OfCycle, Part
+from tokgate.stats.decompose import decompose, logarithmic_mean
+from tokgate.stats.log_shares import Decomposition, Share
 from tokgate.stats.phases import reading
 
 NAMES = ("acceptance", "draft", "verify", "extend", "rest")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tokgate.records import Outcome
-from tokgate.stats.decide import against_limit, decide
+from tokgate.stats.against_limit import against_limit
+from tokgate.stats.decide import decide
 from tokgate.stats.decision import Decision, Rule
 from tokgate.stats.levels import RunValues
 

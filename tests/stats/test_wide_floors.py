@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from tokgate.stats.decide import against_limit, decide
+from tokgate.stats.against_limit import against_limit
+from tokgate.stats.decide import decide
 from tokgate.stats.decision import Rule
 from tokgate.stats.levels import RunValues
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tokgate.records import Outcome
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
 from tokgate.verdicts.change import judge_change
 from tokgate.verdicts.metrics import METRICS
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.checks.test_stored_baseline import NOW, PATCHED, RIG, THEN, restarted, stored
+from tests.verdicts.baselines.stored_runs import NOW, PATCHED, RIG, THEN, restarted, stored
 from tests.verdicts.evidence import STEADY, eagle3, make_fingerprint, make_launch, series
 from tokgate.records import Fingerprint, LaunchEvidence
-from tokgate.verdicts.baseline_file import Absence, BaselineFile
+from tokgate.verdicts.baselines.file import Absence, BaselineFile
 from tokgate.verdicts.control_part import Control, ControlPart, control_part, controls_of
 from tokgate.verdicts.metrics import METRICS, floor_of
 

@@ -10,7 +10,8 @@ from scipy import special
 
 from tests.verdicts.evidence import STEADY
 from tokgate.records import EXIT_CODES, Outcome
-from tokgate.rig.models import Floor, SamplingSpec
+from tokgate.rig.launches import SamplingSpec
+from tokgate.rig.limits import Floor
 from tokgate.stats.bounds import DETECT, MODES, runs_to_confirm
 from tokgate.stats.compare import needed_a_side
 from tokgate.stats.levels import PRIOR_DF, PRIOR_SHARE, PRIOR_WEIGHT

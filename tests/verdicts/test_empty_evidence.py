@@ -22,7 +22,7 @@ from tokgate.records import (
     Verdict,
 )
 from tokgate.records.phases import Phase
-from tokgate.verdicts.baseline_file import Absence
+from tokgate.verdicts.baselines.file import Absence
 from tokgate.verdicts.checks.acceptance_length import acceptance_length
 from tokgate.verdicts.checks.cache_state import cache_state
 from tokgate.verdicts.checks.clean_slate import clean_slate

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tokgate.stats.levels import RunValues
-from tokgate.verdicts.baseline_file import BaselineLaunch
+from tokgate.verdicts.baselines.file import BaselineLaunch
 from tokgate.verdicts.ledger import level_of, levels_of, run_values
 from tokgate.verdicts.metrics import METRICS
 

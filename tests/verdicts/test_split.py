@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from tests.verdicts.baselines.drafting import drawn
 from tests.verdicts.evidence import controls, eagle3, make_rig, make_run, series
 from tests.verdicts.phase_evidence import NAME, carrying, phase, table
-from tests.verdicts.test_baseline_update import drawn
 from tests.verdicts.test_launch_phases import timer, whole
 from tokgate.records import Launch, LaunchEvidence, RunEvidence
 from tokgate.records.phases import Phase
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
 from tokgate.verdicts.cycle_side import NONE_STORED, WITHOUT, Side, side_of_baseline, side_of_run
 from tokgate.verdicts.split import Split, split_change
 

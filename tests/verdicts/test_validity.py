@@ -10,9 +10,9 @@ import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, series
 from tokgate.records import ClientLoad, LaunchEvidence, Liveness, Outcome, Verdict
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
 from tokgate.stats.levels import RunValues
-from tokgate.verdicts.baseline_file import BaselineLaunch
+from tokgate.verdicts.baselines.file import BaselineLaunch
 from tokgate.verdicts.checks.steadiness import drift
 from tokgate.verdicts.drifting import drift_between
 from tokgate.verdicts.validity import between_runs, establish_arm, invalidities, spoiled, with_client

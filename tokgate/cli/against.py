@@ -13,9 +13,10 @@ from typing import Any
 
 from tokgate.errors import GateError, UsageError
 from tokgate.report.proposal_md import Loose
+from tokgate.rig.limits import Floor
 from tokgate.rig.load import load_rig
 from tokgate.rig.loosened import loosened
-from tokgate.rig.models import Floor, Rig
+from tokgate.rig.models import Rig
 from tokgate.verdicts.metrics import METRICS
 
 LIMIT_S = 30.0

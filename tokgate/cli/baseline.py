@@ -20,13 +20,13 @@ from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
 from tokgate.session.run_folder import load_run
 from tokgate.verdicts.arm_restarts import taking
-from tokgate.verdicts.baseline_file import HASH_DIGITS, Absence, BaselineFile
-from tokgate.verdicts.baseline_load import find, folder_of, load
+from tokgate.verdicts.baselines.creep import crept
+from tokgate.verdicts.baselines.expiry import expired
+from tokgate.verdicts.baselines.file import HASH_DIGITS, Absence, BaselineFile
+from tokgate.verdicts.baselines.identity import identity_of_launch
+from tokgate.verdicts.baselines.load import find, folder_of, load
 from tokgate.verdicts.checks.stored_baseline import stored_baseline
 from tokgate.verdicts.control_part import Control, controls_of
-from tokgate.verdicts.creep import crept
-from tokgate.verdicts.expiry import expired
-from tokgate.verdicts.identity import identity_of_launch
 from tokgate.verdicts.metrics import METRICS, Metric
 
 run_argument = click.argument("run", type=click.Path(path_type=Path))

@@ -20,11 +20,11 @@ from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import Rig
 from tokgate.session.run_folder import load_run
-from tokgate.verdicts.baseline_draft import Draft, Given, Request
-from tokgate.verdicts.baseline_load import find, refuse_mixture
-from tokgate.verdicts.baseline_patch import patch
-from tokgate.verdicts.baseline_save import save_all, written
-from tokgate.verdicts.baseline_update import drafts
+from tokgate.verdicts.baselines.draft import Draft, Given, Request
+from tokgate.verdicts.baselines.load import find, refuse_mixture
+from tokgate.verdicts.baselines.patch import patch
+from tokgate.verdicts.baselines.save import save_all, written
+from tokgate.verdicts.baselines.update import drafts
 
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path)),

@@ -19,7 +19,7 @@ from tokgate.report.phase_change import Moved, PhaseMoved, PhasesMoved
 from tokgate.report.verdict_json import finite
 from tokgate.report.visible import one_line
 from tokgate.session.run_folder import load_run
-from tokgate.stats.decompose import Share
+from tokgate.stats.log_shares import Share
 from tokgate.verdicts.decision_words import against, counts, needs_of, why
 from tokgate.verdicts.split import Split
 

@@ -16,8 +16,8 @@ from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
 from tokgate.session.history_file import history_path, read
-from tokgate.verdicts.baseline_load import folder_of
-from tokgate.verdicts.history import Entry, Standing, points, standings
+from tokgate.verdicts.baselines.history import Entry, Standing, points, standings
+from tokgate.verdicts.baselines.load import folder_of
 from tokgate.verdicts.metrics import METRICS, Metric
 
 _DEFAULT = ("decode_tok_s", "cycle_ms", "accept_length")

@@ -16,10 +16,11 @@ from tokgate.report import simulated
 from tokgate.rig.advice import advise
 from tokgate.rig.arguments.lint import lint_arguments
 from tokgate.rig.load import load_rig, rig_names
-from tokgate.rig.models import ArmSpec, Rig, TextPrompts
+from tokgate.rig.models import ArmSpec, Rig
 from tokgate.rig.nearest import known_names
 from tokgate.rig.schema import schema_text
 from tokgate.rig.spelling import spell
+from tokgate.rig.workload import TextPrompts
 from tokgate.server.command_line import MASK, launch_line, rig_line
 from tokgate.server.nccl_lint import lint_nccl
 from tokgate.session.preamble import describe_instruments, describe_line_with_instruments

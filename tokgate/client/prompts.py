@@ -12,7 +12,7 @@ import numpy as np
 
 from tokgate.errors import RigError, UsageError
 from tokgate.records import Record
-from tokgate.rig.models import PromptSet, TokenIdPrompts
+from tokgate.rig.workload import PromptSet, TokenIdPrompts
 
 from .exchange import Endpoint
 

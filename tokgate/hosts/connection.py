@@ -16,7 +16,7 @@ from tokgate.hosts.scripts import source as script
 from tokgate.hosts.ssh import ALONE, SshEndpoint
 from tokgate.records import CommandResult
 from tokgate.records.redactor import Redactor
-from tokgate.rig.models import HostSpec
+from tokgate.rig.machine import HostSpec
 
 # Exit status of scripts/cat.py.
 NO_SUCH_FILE = 44

@@ -8,7 +8,7 @@ from tokgate.hosts.gpu_clues import Clues
 from tokgate.hosts.gpu_readout import GpuReadout
 from tokgate.records import Finding, GpuHolder, GpuSeen, ProcessSeen
 from tokgate.records.record import Unread
-from tokgate.rig.models import GpuSpec
+from tokgate.rig.machine import GpuSpec
 
 Owner = tuple[int, int]
 NO_CLUES = Clues()

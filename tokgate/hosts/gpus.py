@@ -15,7 +15,7 @@ from tokgate.hosts.nvml import NvmlUnusable, load_nvml, read_nvml
 from tokgate.hosts.processes import processes
 from tokgate.parsers.nvidia_smi import MOST_ROWS
 from tokgate.records import Finding, GpuHolder, GpuSeen, ProcessSeen
-from tokgate.rig.models import GpuSpec
+from tokgate.rig.machine import GpuSpec
 
 Look = tuple[tuple[GpuSeen, ...], tuple[GpuHolder, ...], tuple[Finding, ...]]
 ReadTable = Callable[[Host], tuple[ProcessSeen, ...]]

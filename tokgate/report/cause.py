@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tokgate.records import Outcome, Verdict
-from tokgate.stats.decompose import ACCEPTANCE, CYCLE, REST, Share
+from tokgate.stats.log_shares import ACCEPTANCE, CYCLE, REST, Share
 from tokgate.verdicts.cycle_side import WHICH_PHASE
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from tokgate.records import Outcome
 
-from . import arithmetic, diagnosed, qualified, split_cells
+from . import arithmetic_cells, diagnosed, qualified, split_cells
 from .leading import BASELINE
 from .phases import costs_of
 from .sampling import lines_of
-from .verdict_json import VerdictFile
+from .verdict_file import VerdictFile
 from .visible import wrapped
 
 MOST = 4  # of each kind; the rest stands in report.html
@@ -31,7 +31,7 @@ def _arithmetic(file: VerdictFile) -> list[str]:
     levels = {
         (g.arm, g.workloads.get(level.concurrency)): level for g in file.gains for level in g.gain.levels
     }
-    told = [arithmetic.sentence(row, levels.get((row.arm, row.workload))) for row in file.arithmetic]
+    told = [arithmetic_cells.sentence(row, levels.get((row.arm, row.workload))) for row in file.arithmetic]
     return _some([text for text in told if text is not None])
 
 

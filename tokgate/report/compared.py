@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tokgate.records import Outcome
-from tokgate.stats.decompose import CYCLE, REST
+from tokgate.stats.log_shares import CYCLE, REST
 from tokgate.verdicts.decision_words import seen
 from tokgate.verdicts.metrics import METRICS
 from tokgate.verdicts.split import Split

@@ -10,11 +10,11 @@ from pydantic import Field
 from tokgate.errors import BaselineError, UsageError
 from tokgate.records import Difference, Record, RunEvidence
 from tokgate.rig.models import Rig
+from tokgate.verdicts.baselines.identity import differences, identity_of_launch
+from tokgate.verdicts.baselines.staleness import staleness
 from tokgate.verdicts.cycle_side import Side, carried, side_of_run
-from tokgate.verdicts.identity import differences, identity_of_launch
 from tokgate.verdicts.metrics import METRICS, floor_of
 from tokgate.verdicts.split import Split, split_change
-from tokgate.verdicts.staleness import staleness
 
 from .phase_change import PhasesMoved, phases_moved
 

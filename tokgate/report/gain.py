@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from tokgate.records import LaunchEvidence, Record, RunEvidence, Verdict
-from tokgate.rig.models import Rig, WorkloadSpec
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import WorkloadSpec
 from tokgate.stats.crossover import Crossover, Level, across
 from tokgate.verdicts.bracket import bracketed
 from tokgate.verdicts.establish import Established, establish_workload

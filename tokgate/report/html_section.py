@@ -15,7 +15,18 @@ from markupsafe import Markup
 
 from tokgate.records import RunEvidence
 
-from . import arithmetic, diagnosed, figures, gain, phases, qualified, sampling, simulated, split_cells, sweep
+from . import (
+    arithmetic_cells,
+    diagnosed,
+    figures,
+    gain,
+    phases,
+    qualified,
+    sampling,
+    simulated,
+    split_cells,
+    sweep,
+)
 from .chart import charts
 from .conclusion import counted
 from .environment_matrix import LEGEND, matrix_of
@@ -24,7 +35,7 @@ from .nccl_matrix import STAGES, five_states
 from .raw_files import raw_files
 from .since_baseline import changes
 from .telemetry_strip import strips
-from .verdict_json import VerdictFile
+from .verdict_file import VerdictFile
 from .verdict_rows import difference_rows, row_groups
 from .visible import shorten, visible
 
@@ -72,7 +83,7 @@ def _context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: 
         "nccl": five_states(file.nccl) if file.nccl is not None else None,
         "nccl_stages": STAGES,
         "nccl_legend": NCCL_LEGEND,
-        "arithmetic": arithmetic,
+        "arithmetic": arithmetic_cells,
         "diagnosed": diagnosed,
         "gain": gain,
         "qualified": qualified,

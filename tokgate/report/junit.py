@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tokgate.records import Verdict, worst
 
-from .verdict_json import VerdictFile
+from .verdict_file import VerdictFile
 from .visible import one_line
 
 

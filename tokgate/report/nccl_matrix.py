@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tokgate.records import RunEvidence
 from tokgate.records.nccl import NcclCell, NcclMark, NcclRow, NcclStage, NcclTruth
 from tokgate.rig.models import Rig
-from tokgate.verdicts.nccl_states import condensed, nccl_truth_of
+from tokgate.verdicts.nccl.states import condensed, nccl_truth_of
 
 from .figures import NONE
 

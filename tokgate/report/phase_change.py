@@ -12,7 +12,7 @@ from tokgate.records import Record, RunEvidence
 from tokgate.records.phases import Phase, PhaseSource
 from tokgate.rig.models import Rig
 from tokgate.stats.compare import compare
-from tokgate.stats.decompose import NAMES
+from tokgate.stats.log_shares import NAMES
 from tokgate.stats.phases import PHASES
 from tokgate.verdicts.cycle_side import WITHOUT, carried
 from tokgate.verdicts.launch_phases import SOURCES, LaunchPhases, PhaseRead, launch_phases

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
-from tokgate.verdicts.baseline_draft import Draft, Request
-from tokgate.verdicts.baseline_moves import Move
+from tokgate.verdicts.baselines.draft import Draft, Request
+from tokgate.verdicts.baselines.moves import Move
+from tokgate.verdicts.baselines.staleness import staleness
 from tokgate.verdicts.metrics import METRICS
-from tokgate.verdicts.staleness import staleness
 
 from . import simulated
-from .summary_md import text
+from .markdown import text
 
 MOST_FACTS = 20
 

@@ -11,10 +11,10 @@ from tokgate.errors import BaselineError
 from tokgate.records import Record, RunEvidence
 from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
-from tokgate.verdicts.baseline_file import Absence
-from tokgate.verdicts.baseline_load import find
+from tokgate.verdicts.baselines.file import Absence
+from tokgate.verdicts.baselines.identity import identity_of_launch
+from tokgate.verdicts.baselines.load import find
 from tokgate.verdicts.cycle_side import NONE_STORED, side_of_baseline, side_of_run
-from tokgate.verdicts.identity import identity_of_launch
 from tokgate.verdicts.metrics import METRICS, floor_of
 from tokgate.verdicts.split import Split, split_change
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from tokgate.stats.decompose import ACCEPTANCE, CYCLE, NAMES, REST, Decomposition, Share
+from tokgate.stats.log_shares import ACCEPTANCE, CYCLE, NAMES, REST, Decomposition, Share
 from tokgate.verdicts.split import Split
 
 from . import figures

@@ -13,7 +13,7 @@ from .conclusion import NOTE, counted, word_of
 from .kept import Together, together
 from .leading import BASELINE, ROUTINE
 from .sweep import terminal_lines
-from .verdict_json import VerdictFile
+from .verdict_file import VerdictFile
 from .visible import columns, fit, one_line, wrapped
 
 WIDTH = 80

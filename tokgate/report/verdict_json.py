@@ -8,146 +8,36 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from tokgate.records import (
-    Addition,
-    CleanSlate,
-    Difference,
     EnvironmentTruth,
-    Fingerprint,
     LaunchEvidence,
-    Record,
-    Role,
     RunEvidence,
-    RunInfo,
-    StartFailure,
     VariableState,
-    VariableTruth,
     Verdict,
 )
-from tokgate.records.nccl import NcclTruth
-from tokgate.records.phases import PhaseTable
-from tokgate.records.selftest import Qualification
 from tokgate.rig.models import Rig
-from tokgate.verdicts.diagnosis.cause import Diagnosis
-from tokgate.verdicts.identity import bounded_version
-from tokgate.verdicts.sweep_best import SweepTable
+from tokgate.verdicts.baselines.identity import bounded_version
 
-from .arithmetic import Arithmetic, arithmetic_rows
-from .arms import ArmRow, arm_rows, starts_of
+from .arithmetic import arithmetic_rows
+from .arms import arm_rows, starts_of
 from .cause import causes_of, with_causes
-from .conclusion import SessionEnd, SessionOutcome, conclude
+from .conclusion import SessionEnd, conclude
 from .diagnosed import diagnosis_of
-from .gain import Gain, gains
+from .gain import gains
 from .nccl_matrix import truth_of_run
 from .phases import tables_of
 from .qualified import qualification_of
-from .sampling import Sampled, sampling_of
-from .series import Series, series_of
-from .since_baseline import SinceBaseline, since_baseline
+from .sampling import sampling_of
+from .series import series_of
+from .since_baseline import since_baseline
 from .sweep import ROLES as OF_A_SWEEP
 from .sweep import table_of as sweep_of
-from .telemetry import WatchedLaunch, watched_launches
+from .telemetry import watched_launches
+from .verdict_file import Differing, EnvironmentSummary, LaunchSummary, VerdictFile
 
 SCHEMA_FILE = "schema/verdict.schema.json"
-
-
-class LaunchSummary(Record):
-    """One server run: how it was started and how it ended."""
-
-    launch: str
-    arm: str
-    role: Role
-    line: str | None  # the shell line as launched, secrets replaced; None: not recorded
-    additions: tuple[Addition, ...] = ()
-    sglang_version: str | None = None
-    ready_after_s: float | None = None
-    failure: StartFailure | None = None
-    alive_at_end: bool | None = None  # None: nobody asked
-    stopped_after_s: float | None = None
-    generations: dict[str, int] = {}  # status -> how many, warm-ups not counted
-    faults: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class EnvironmentSummary(Record):
-    """Environment truth of one launch; the whole matrix lies in launches/<id>/environment.json."""
-
-    launch: str
-    processes: int
-    variables: int
-    states: dict[str, int]  # present, different, absent, erased, unreadable -> cells
-    open_cells: tuple[VariableTruth, ...] = ()  # every cell that is not `present`
-    overwritten: dict[str, str] = {}
-    strays: dict[str, str] = {}
-
-
-class Differing(Record):
-    """A setting or fact that differs from what a verdict was compared with."""
-
-    check: str
-    arm: str | None
-    reference: str | None
-    difference: Difference
-
-
-class VerdictFile(Record):
-    """The result of one gate session. Unknown is null, never 0 or an empty text."""
-
-    schema_number: Literal[1] = 1
-    simulated: bool = Field(description="a simulated machine: never to be compared with a real one")
-    outcome: SessionOutcome
-    exit_code: int
-    headline: str
-    do: str | None = Field(description="what to do next; null only when nothing is to be done")
-    run: RunInfo
-    rig_description: str
-    verdicts: tuple[Verdict, ...] = Field(description="worst first")
-    diagnosis: Diagnosis = Field(
-        Diagnosis(),
-        description="which causes the losses and faults are consistent with, in the order to look at them",
-    )
-    arms: tuple[ArmRow, ...]
-    arithmetic: tuple[Arithmetic, ...] = Field(
-        (), description="of each EAGLE-3 arm and workload: what its cycles make, and what would break even"
-    )
-    gains: tuple[Gain, ...] = Field(
-        (), description="speed-up over the twin by concurrency, and the measured level where it stops winning"
-    )
-    since_baseline: tuple[SinceBaseline, ...] = Field(
-        (),
-        description="of each EAGLE-3 arm and workload with a stored baseline: the change of decode tok/s in log "
-        "shares of acceptance, draft, verify, extend and rest",
-    )
-    series: tuple[Series, ...] = Field(description="every value per launch, workload and metric")
-    launches: tuple[LaunchSummary, ...]
-    environment: tuple[EnvironmentSummary, ...]
-    nccl: NcclTruth | None = Field(
-        None, description="the NCCL block in five states; null without a block, or on fewer than two GPUs"
-    )
-    phases: tuple[PhaseTable, ...] = Field(
-        (),
-        description="where the time of a cycle goes, per launch and source; nobody looked where a launch is missing",
-    )
-    sweep: SweepTable | None = Field(
-        None, description="steps x topk x draft tokens and the best of them; null where no sweep was made"
-    )
-    sampling: Sampled | None = Field(
-        None,
-        description="what was measured beyond the plan, decision by decision of the stop rule, with reason and cost; "
-        "null where no number was asked for",
-    )
-    slates: tuple[CleanSlate, ...] = Field(description="before, between and after the launches")
-    telemetry: tuple[WatchedLaunch, ...] = Field((), description="what the machine did while it was measured")
-    fingerprint: Fingerprint | None
-    differences: tuple[Differing, ...]
-    qualification: Qualification | None = Field(
-        None, description="what a self-test showed this host's gate to see; null: nobody asked"
-    )
-    unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")
 
 
 def build(

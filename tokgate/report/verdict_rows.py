@@ -13,7 +13,7 @@ from .figures import NONE
 from .kept import Together, together
 from .leading import TWIN
 from .series import Series
-from .verdict_json import Differing, VerdictFile
+from .verdict_file import Differing, VerdictFile
 
 _MOST_NAMES = 3
 _FEWEST_TOGETHER = 3

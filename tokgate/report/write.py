@@ -13,7 +13,7 @@ from tokgate.rig.models import Rig
 
 from . import benchmark_json, html_section, summary_md, verdict_json
 from .conclusion import SessionEnd
-from .verdict_json import VerdictFile
+from .verdict_file import VerdictFile
 
 LATEST = "latest"
 

@@ -9,8 +9,10 @@ from tokgate.records.metric_names import PHASE_METRIC_NAMES
 from tokgate.records.nccl import NcclLint
 
 from .instruments import instrumented
-from .models import Budget, Rig, WorkloadSpec
+from .limits import Budget
+from .models import Rig
 from .rules.instruments import FEWEST_PAIRS
+from .workload import WorkloadSpec
 
 FEWEST_STARTS = FEWEST_PAIRS  # the same interval of a median: of so many starts
 _SOURCE = "docs/verdicts.md"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .models import Rig, WorkloadSpec
+from .models import Rig
+from .workload import WorkloadSpec
 
 # Names under which starts are kept that are compared with each other and never judged as a workload.
 PROBE_OFF = "probe-off"  # the prompts of a judged start, with the probe switched off

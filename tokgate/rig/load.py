@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tokgate.errors import RigError
-from tokgate.rig.models import PromptSet, Rig, TextPrompts
+from tokgate.rig.models import Rig
 from tokgate.rig.nearest import nearest
 from tokgate.rig.overrides import apply_overrides
 from tokgate.rig.problems import Problem, problems_of, rig_error
@@ -30,6 +30,7 @@ from tokgate.rig.rules.sampling import broken_sampling
 from tokgate.rig.rules.settings import broken_settings
 from tokgate.rig.rules.sweep import broken_sweep
 from tokgate.rig.spelling import KeyPath, spell
+from tokgate.rig.workload import PromptSet, TextPrompts
 
 _FOLDER = "rigs"
 _RULES = (

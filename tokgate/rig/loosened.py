@@ -9,7 +9,9 @@ from pydantic import BaseModel
 
 from tokgate.records.record import Record
 
-from .models import Budget, Floor, Rig, Twin, WorkloadSpec
+from .limits import Budget, Floor, Twin
+from .models import Rig
+from .workload import WorkloadSpec
 
 Looser = Literal["more", "less"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tokgate.rig.models import ArgValue, ArmSpec, Rig
+from tokgate.rig.models import ArmSpec, Rig
+from tokgate.rig.values import ArgValue
 
 # Name in SGLang -> every name that its flag goes by.
 ALIASES = {

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from tokgate.records.record import Record
 
-from .models import ArmSpec, Rig, SweepSpec, WorkloadSpec
+from .launches import SweepSpec
+from .models import ArmSpec, Rig
 from .sizes import argument, is_on
+from .workload import WorkloadSpec
 
 MARK = "-sweep-"  # in a launch's id, in front of the setting's name
 CONTROLS = ("control", "control-again")  # stand there in place of a setting's name: the twins

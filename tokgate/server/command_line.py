@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tokgate.records.server import Addition, CommandLine
-from tokgate.rig.models import ArgValue, ArmSpec, Rig
+from tokgate.rig.models import ArmSpec, Rig
+from tokgate.rig.values import ArgValue
 
 MASK = "****"  # stands for the API key wherever a line is shown
 LOOPBACK = "127.0.0.1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
 from collections.abc import Callable
@@ -16,27 +15,21 @@ from tokgate.client.control import Control
 from tokgate.client.exchange import Target
 from tokgate.errors import BenchFault, HostFault, StartFault
 from tokgate.hosts.connection import Host
-from tokgate.hosts.ssh import explain
-from tokgate.records import Launch, ServerRun, StartCause
+from tokgate.records import Launch, ServerRun
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import ArmSpec, Rig
 
-from . import host_probe, supervisor
 from .command_line import LOOPBACK, Equipment, Extra, launch_line
-from .link import Event, FolderComeback, Link
+from .events import Event
+from .hold import hold, lay_out, started
+from .port import listeners_on, port_and_environment, who
 from .readiness import GaveUp, HttpProbe, Ready, wait_until_ready
-from .running import LOG_NAME, Held, RunningServer, supervisor_argv
+from .running import LOG_NAME, Held, RunningServer
 from .start_failure import describe, start_fault
 from .tunnel import Tunnel
 
 __all__ = ["RunningServer", "start"]
 
-DEFAULT_PORT = 30000  # SGLang's own, where a rig with port = "as-written" writes none
-SUPERVISOR_START_S = 30.0
-SSH_FAILED = 255
-# dash replaces itself by the last command of its line, bash does not where output is redirected: the process
-# that we start, stop and name would then be a shell with the server behind it.
-EXEC = "exec /usr/bin/env "
 # What a server may be told to bind to -> where it is reached from its own machine.
 REACHED_AT = {"0.0.0.0": LOOPBACK, "": LOOPBACK, "localhost": LOOPBACK, "::": "::1"}  # noqa: S104 - nothing is bound
 
@@ -93,9 +86,13 @@ class _Start:
         return self.rig.arm(self.launch.arm)
 
     def run(self) -> RunningServer:
-        found = self._ask_host()
+        found = port_and_environment(self.host, self.rig, self.arm)
+        if isinstance(found, GaveUp):
+            raise self._fault(found)
         api_key = self._api_key()
-        self._lay_out()
+        unwritable = lay_out(self.host, self.there)
+        if unwritable is not None:
+            raise self._fault(unwritable)
         equipment = self.equip(self.there) if self.equip is not None else Equipment()
         launched = launch_line(
             self.rig,
@@ -108,13 +105,25 @@ class _Start:
             extra_python_path=equipment.python_path,
             extra=(*self.extra, *equipment.variables),
         )
-        held = self._hold(launched.secret, launched.environment)
+        held = hold(
+            self.host,
+            self.rig,
+            self.there,
+            mark=self.mark,
+            redactor=self.redactor,
+            line=launched.secret,
+            environment=launched.environment,
+        )
+        if isinstance(held, GaveUp):
+            raise self._fault(held)
         with contextlib.ExitStack() as cleanup:
             # Whatever happens from here on, Ctrl-C included: nothing of it stays.
             cleanup.callback(held.collect, self.folder)
             cleanup.callback(held.abandon)
             started_at = datetime.now(UTC).isoformat(timespec="seconds")
-            started = self._started(held)
+            process = started(held)
+            if isinstance(process, GaveUp):
+                raise self._failed(held, process)
             tunnel = None if self.host.local else Tunnel(self.host, found["port"])
             if tunnel is not None:
                 cleanup.callback(tunnel.close)
@@ -123,16 +132,16 @@ class _Start:
                 if tunnel
                 else Target(self._address(), found["port"], api_key)
             )
-            ready = self._wait(held, started, target, tunnel, found["port"])
+            ready = self._wait(held, process, target, tunnel, found["port"])
             run = ServerRun(
                 launch=self.launch,
                 host=self.host.name,
                 line=launched.line,
                 port=found["port"],
                 base_url=_url(target),
-                pid=started["pid"],
-                start_ticks=started["start_ticks"],
-                sid=started["sid"],
+                pid=process["pid"],
+                start_ticks=process["start_ticks"],
+                sid=process["sid"],
                 mark=self.mark,
                 started_at=started_at,
                 ready_after_s=round(ready.after_s, 3),
@@ -142,26 +151,6 @@ class _Start:
             )
             cleanup.pop_all()
         return RunningServer(held, run, target, tunnel)
-
-    def _ask_host(self) -> dict[str, Any]:
-        """Return the host's environment and the port to use: a free one, or the rig's, which must be free."""
-        server = self.rig.server
-        written = {**server.args, **self.arm.args}.get("port", DEFAULT_PORT)
-        argument = {
-            "names": server.pass_environment,
-            "port": None if server.port == "free" else int(str(written)),
-        }
-        found: dict[str, Any] = self._probe_host(argument)
-        if found["listeners"]:
-            raise self._fault(
-                GaveUp(StartCause.PORT_TAKEN, f"port {found['port']} is taken: {_who(found['listeners'])}")
-            )
-        return found
-
-    def _probe_host(self, argument: dict[str, Any]) -> dict[str, Any]:
-        source = Path(host_probe.__file__).read_text(encoding="utf-8")
-        answer: dict[str, Any] = self.host.run_python(source, argument, name="launch probe")
-        return answer
 
     def _api_key(self) -> str | None:
         if self.rig.server.api_key == "none":
@@ -173,69 +162,12 @@ class _Start:
             self.host.redactor.add(key)
         return key
 
-    def _lay_out(self) -> None:
-        try:
-            source = Path(supervisor.__file__).read_text(encoding="utf-8")
-            self.host.write_file(f"{self.there}/supervisor.py", source)
-            # `python -m` puts its working directory first on the module path: an empty one shadows nothing.
-            made = self.host.run("mkdir -p -m 700 -- %s", f"{self.there}/cwd")
-        except HostFault as fault:
-            raise self._fault(
-                GaveUp(StartCause.LOG_NOT_WRITABLE, f"{self.there} cannot be written: {fault.found}")
-            ) from None
-        if made.rc != 0:
-            raise self._fault(
-                GaveUp(StartCause.LOG_NOT_WRITABLE, f"{self.there} cannot be made: {made.stderr}")
-            )
-
-    def _hold(self, line: str, environment: dict[str, str]) -> Held:
-        spec = self.host.spec
-        me = supervisor.read_row(os.getpid())
-        log = f"{self.there}/{LOG_NAME}"
-        order = {
-            # env would take a program with "=" in its name for a variable.
-            "line": line if "=" in self.rig.server.python else EXEC + line,
-            "environment": environment,
-            "log": log,
-            "cwd": f"{self.there}/cwd",
-            "mark": self.mark,
-            "folder": self.there,
-            "stop_timeout_s": self.rig.server.stop_timeout_s,
-            "time_limit_s": self.rig.server.time_limit_s,
-            "gate": {"pid": me.pid, "start_ticks": me.start_ticks} if me and self.host.local else None,
-            "heartbeat_limit_s": None if self.host.local else spec.heartbeat_limit_s,
-        }
-        try:
-            link = Link(
-                self.host.popen_command(supervisor_argv(self.host, self.there)),
-                order,
-                heartbeat_limit_s=None if self.host.local else spec.heartbeat_limit_s,
-                comeback=None if self.host.local else FolderComeback(self.host, self.there, log),
-            )
-        except OSError as error:
-            raise self._fault(GaveUp(StartCause.NO_SUPERVISOR, f"it cannot be started: {error}")) from error
-        return Held(self.host, self.there, self.mark, link, self.redactor, self.rig.server.stop_timeout_s)
-
-    def _started(self, held: Held) -> Event:
-        answer = held.link.first_answer(timeout_s=SUPERVISOR_START_S)
-        if answer is None:
-            said = held.link.said()
-            why = f"{explain(said)[0]}: {said}" if held.link.returncode() == SSH_FAILED else said
-            gave_up = GaveUp(StartCause.NO_SUPERVISOR, f"the supervisor did not start: {why or 'no answer'}")
-        elif answer["event"] == "refused":
-            unwritable = answer["why"] == "log-not-writable"
-            cause = StartCause.LOG_NOT_WRITABLE if unwritable else StartCause.NO_SUPERVISOR
-            gave_up = GaveUp(cause, f"{answer['why']}: {answer['detail']}")
-        else:
-            return answer
-        raise self._failed(held, gave_up)
-
-    def _wait(self, held: Held, started: Event, target: Target, tunnel: Tunnel | None, port: int) -> Ready:
+    def _wait(self, held: Held, process: Event, target: Target, tunnel: Tunnel | None, port: int) -> Ready:
         def stranger() -> str | None:
-            owners = self._probe_host({"port": port})["listeners"]
-            if any(o["sid"] == started["sid"] or o["mark"] == self.mark for o in owners):
+            owners = listeners_on(self.host, port)
+            if any(o["sid"] == process["sid"] or o["mark"] == self.mark for o in owners):
                 return None
-            return f"something answers on port {port}, but not our process: {_who(owners)}"
+            return f"something answers on port {port}, but not our process: {who(owners)}"
 
         probe = HttpProbe(_url(target), target.api_key)
         try:
@@ -284,16 +216,3 @@ class _Start:
 def _url(target: Target) -> str:
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"http://{host}:{target.port}"
-
-
-def _who(listeners: list[dict[str, Any]]) -> str:
-    if not listeners:
-        return "no process on the host listens there"
-    words = []
-    for owner in listeners:
-        if owner["pid"] is None:
-            words.append("a process of another user")
-        else:
-            of_a_gate = f", started by the gate as {owner['mark']}" if owner["mark"] else ""
-            words.append(f"{owner['comm']} (pid {owner['pid']}{of_a_gate})")
-    return ", ".join(words)

@@ -1,4 +1,4 @@
-"""The gate's end of one supervisor: its events, its heartbeats, and the way back after a dropped connection."""
+"""The gate's end of one supervisor: its events, its heartbeats, and its server kept through a dropped connection."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
 
 from tokgate.errors import HostFault
-from tokgate.hosts.connection import Host
 
-Event = dict[str, Any]
+from .comeback import Comeback
+from .events import Event, Exit, State
+
 # A heartbeat may be lost or late several times before the limit; more often would only make noise.
 BEATS_PER_LIMIT = 6
 SLOWEST_BEAT_S = 10.0
@@ -26,55 +26,6 @@ ABANDON_S = 45.0
 # After its last word a supervisor only has to end.
 GOODBYE_S = 10.0
 SHELL_SIGNAL = 128
-
-
-class State(NamedTuple):
-    """Asked of the supervisor just now."""
-
-    alive: bool
-    log_bytes: int | None
-
-
-class Exit(NamedTuple):
-    """How the server's main process ended: one of the two is None."""
-
-    rc: int | None
-    signal: int | None
-
-    def __str__(self) -> str:
-        return f"ended with {self.rc}" if self.signal is None else f"was ended by signal {self.signal}"
-
-
-class Comeback(Protocol):
-    """What is left when the connection is gone but the host is not."""
-
-    def touch(self) -> None: ...
-    def ask_stop(self) -> None: ...
-    def events(self) -> list[Event]: ...
-    def log_bytes(self) -> int | None: ...
-
-
-class FolderComeback:
-    """The supervisor's folder, reached by commands of their own. HostFault: not even that works."""
-
-    def __init__(self, host: Host, folder: str, log: str) -> None:
-        self._host = host
-        self._folder = folder
-        self._log = log
-
-    def touch(self) -> None:
-        self._host.run("touch %s", f"{self._folder}/heartbeat")
-
-    def ask_stop(self) -> None:
-        self._host.run("touch %s", f"{self._folder}/stop")
-
-    def events(self) -> list[Event]:
-        raw = self._host.read_file(f"{self._folder}/events") or b""
-        return [json.loads(line) for line in raw.splitlines() if line.endswith(b"}")]
-
-    def log_bytes(self) -> int | None:
-        told = self._host.run("wc -c < %s", self._log).stdout.strip()
-        return int(told) if told.isdigit() else None
 
 
 class Link:

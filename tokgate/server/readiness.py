@@ -15,7 +15,7 @@ from tokgate.client.prompts import PromptValue
 from tokgate.errors import BenchFault, ServerLost
 from tokgate.records import StartCause
 
-from .link import Exit, State
+from .events import Exit, State
 
 POLL_S = 0.25
 # A cheap endpoint of a living server answers in milliseconds; one that is busy loading may take longer.

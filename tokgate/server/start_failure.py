@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tokgate.errors import StartFault
-from tokgate.parsers.crashes import CauseReading, find_cause
+from tokgate.parsers.cause_reading import CauseReading
+from tokgate.parsers.crashes import find_cause
 from tokgate.records import StartCause, StartFailure
 
-from .link import Exit
+from .events import Exit
 from .readiness import GaveUp
 
 TAIL_LINES = 20

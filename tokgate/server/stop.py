@@ -13,7 +13,8 @@ from tokgate.hosts.processes import processes
 from tokgate.records import ProcessSeen, StopRecord
 
 from . import supervisor
-from .link import Event, Link
+from .events import Event
+from .link import Link
 
 # On top of the rig's stop_timeout_s: what the supervisor itself may take for children and KILL, and the way.
 MARGIN_S = supervisor.CHILDREN_S + supervisor.KILLED_S + 15.0

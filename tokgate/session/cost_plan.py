@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
-from tokgate.rig.models import WorkloadSpec
+from tokgate.rig.workload import WorkloadSpec
 
 from .plan import Batch, batches_of
 

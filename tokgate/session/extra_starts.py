@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tokgate.records import Generation, Launch
-from tokgate.rig.models import Rig, WorkloadSpec
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import WorkloadSpec
 from tokgate.stats.bounds import DETECT
 from tokgate.stats.starts import enough_starts
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of, throughput_metric

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from tokgate.session.plain_files import bytes_of
-from tokgate.verdicts.history import Entry
+from tokgate.verdicts.baselines.history import Entry
 
 FOLDER = "history"
 COPY = "history.jsonl"  # in a run folder: what its verdicts were told beside

@@ -12,22 +12,25 @@ from tokgate.errors import BenchFault, LeaseFault, StartFault
 from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import Host
 from tokgate.hosts.lease import Lease
-from tokgate.hosts.telemetry import watch
 from tokgate.records import Launch, LaunchEvidence, Liveness
 from tokgate.records.redactor import Redactor
 from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.models import Rig
 from tokgate.rig.ranks import rank_count
-from tokgate.server.launch import DEFAULT_PORT, RunningServer, start
+from tokgate.server.launch import RunningServer, start
+from tokgate.server.port import written_port
 from tokgate.server.running import LOG_NAME
 
 from .decode_log import graph_steps
 from .instruments import Instruments, TimerScrapes
-from .measure import Measurement, Rounds
+from .launch_notes import LaunchNotes
+from .measure import Measurement
 from .plan import rig_for
 from .proof import DEBUG, Profiled, ProofRun
+from .rounds import Rounds
 from .run_folder import RunFolder
 from .trace_run import TraceRun
+from .watched import watched
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,8 @@ class Bench:
     say: Callable[[str], None]
 
 
-def written_port(rig: Rig) -> int | None:
-    """Return the port that must be free beforehand; None where every start gets a new one."""
-    port = rig.server.args.get("port", DEFAULT_PORT)
-    return port if rig.server.port == "as-written" and isinstance(port, int) else None
-
-
 class LaunchRun:
-    """Each stage rewrites launch.json, so that a killed session leaves what was known by then."""
+    """Each stage is noted before the next one begins."""
 
     def __init__(self, bench: Bench, launch: Launch) -> None:
         self._bench = bench
@@ -67,19 +64,19 @@ class LaunchRun:
             else None
         )
         self._profiled = Profiled((), "the launch broke off before")
-        self._evidence = LaunchEvidence(launch=launch)
+        self._notes = LaunchNotes(bench.folder, launch)
 
     def run(self, rounds: Rounds) -> None:
         begun = time.monotonic()
         self._run(rounds)
-        self._note(wall_s=time.monotonic() - begun)
+        self._notes.note(wall_s=time.monotonic() - begun)
 
     def _run(self, rounds: Rounds) -> None:
-        self._note()
+        self._notes.note()
         try:
             self._bench.lease.check()
         except LeaseFault as fault:
-            self._note(faults=(str(fault),))
+            self._notes.note(faults=(str(fault),))
             self._tell(f"not started: {fault.found}")
             return
         slate = look(
@@ -89,18 +86,20 @@ class LaunchRun:
             port=written_port(self._bench.rig),
             ours=frozenset(),
         )
-        self._note(slate=slate)
+        self._notes.note(slate=slate)
         if not slate.clean:
             self._tell("not started: the machine is not clean")
             return
         server = self._start()
         if server is None:
             if self._proves:
-                self._note(nccl=self._proof().proof(self._log, Profiled((), "the server did not start")))
+                self._notes.note(
+                    nccl=self._proof().proof(self._log, Profiled((), "the server did not start"))
+                )
             return
         self._tell(f"ready after {server.run.ready_after_s:.1f} s")
         try:
-            self._note(server=server.run)
+            self._notes.note(server=server.run)
             self._keep("server_info.json", server.run.server_info)
             self._prove_environment(server)
             if self._proves:
@@ -109,25 +108,27 @@ class LaunchRun:
                 self._measure(server, rounds)
             if self._instruments is not None:
                 self._instruments.turn_off()
-                self._tell(self._traces().take(server, self._evidence.liveness))
+                self._tell(self._traces().take(server, self._notes.evidence.liveness))
             self._bench.lease.check()
         except BenchFault as fault:
-            self._note(faults=(*self._evidence.faults, str(fault)))
+            self._notes.add_fault(fault)
             self._tell(f"broke off: {fault.found}")
         finally:
             stop = server.stop()
-            self._note(stop=stop)
+            self._notes.note(stop=stop)
             if self._instruments is not None:
                 self._instruments.collect()
             server.collect(self._bench.folder.launch_folder(self._launch.id))
-            self._note(graph=graph_steps(self._log))
+            self._notes.note(graph=graph_steps(self._log))
             if self._proves:
-                self._note(nccl=self._proof().proof(self._log, self._profiled))
+                self._notes.note(nccl=self._proof().proof(self._log, self._profiled))
             self._tell(f"stopped after {stop.seconds:.1f} s")
 
     def leave_out(self, cause: LaunchEvidence) -> None:
         """Write down that this launch was not tried, since `cause` could not start and would not have here."""
-        self._note(failure=cause.failure, notes=(f"not tried: {cause.launch.id} failed for a shared cause",))
+        self._notes.note(
+            failure=cause.failure, notes=(f"not tried: {cause.launch.id} failed for a shared cause",)
+        )
         self._tell(f"not tried, for the cause that stopped {cause.launch.id}")
 
     def _start(self) -> RunningServer | None:
@@ -146,20 +147,20 @@ class LaunchRun:
                 equip=self._instruments.equip if self._instruments is not None else None,
             )
         except StartFault as fault:
-            self._note(failure=fault.failure)
+            self._notes.note(failure=fault.failure)
             self._tell(f"did not start: {fault.found}")
         except BenchFault as fault:
-            self._note(faults=(str(fault),))
+            self._notes.note(faults=(str(fault),))
             self._tell(f"did not start: {fault.found}")
         return None
 
     def _prove_environment(self, server: RunningServer) -> None:
         truth = server.prove_environment(dict(server.run.line.environment))
-        self._note(environment=truth)
+        self._notes.note(environment=truth)
         self._keep("environment.json", truth.model_dump(mode="json"))
         if self._launch.role == "nccl-off":
             without = server.prove_environment(dict(self._bench.rig.server.nccl))
-            self._note(without=without)
+            self._notes.note(without=without)
             self._keep("without.json", without.model_dump(mode="json"))
 
     def _profile(self, server: RunningServer) -> None:
@@ -171,7 +172,7 @@ class LaunchRun:
         except BenchFault as fault:
             gone = server.why_gone()
             liveness = Liveness(alive=gone is None, answered=False, why=gone or fault.found)
-        self._note(liveness=liveness)
+        self._notes.note(liveness=liveness)
 
     def _traces(self) -> TraceRun:
         bench = self._bench
@@ -201,31 +202,21 @@ class LaunchRun:
             switch=self._instruments.switch if self._instruments is not None else None,
             pairs=cost_pairs(self._rig) if self._instruments is not None else 0,
         )
-        watching = watch(
-            bench.host,
-            self._rig,
+        with watched(
+            measurement,
             server.run,
-            write=lambda lines: bench.folder.append_telemetry(self._launch.id, lines),
-        )
-        try:
+            host=bench.host,
+            rig=self._rig,
+            notes=self._notes,
+            client_ceiling=bench.client_ceiling,
+        ):
             measurement.take_all(rounds)
             liveness = measurement.liveness()
-            self._note(liveness=liveness)
+            self._notes.note(liveness=liveness)
             if liveness.answered:
                 self._keep_metrics(server, "metrics-after.prom")
             else:
-                self._note(
-                    notes=(*self._evidence.notes, "metrics-after.prom: the server did not answer any more")
-                )
-        finally:
-            self._note(
-                telemetry=watching.end(),
-                faults=(*self._evidence.faults, *measurement.faults),
-                client={
-                    name: load.model_copy(update={"ceiling_events_per_s": bench.client_ceiling})
-                    for name, load in measurement.client.items()
-                },
-            )
+                self._notes.add_note("metrics-after.prom: the server did not answer any more")
 
     def _scrapes(self, server: RunningServer) -> TimerScrapes | None:
         if self._instruments is None or self._rig.gpus.count == 0:
@@ -233,7 +224,7 @@ class LaunchRun:
         return TimerScrapes(
             metrics_text=server.control.metrics_text,
             keep=lambda name, text: self._bench.folder.write_text(f"launches/{self._launch.id}/{name}", text),
-            note=lambda words: self._note(notes=(*self._evidence.notes, words)),
+            note=self._notes.add_note,
         )
 
     def _keep_metrics(self, server: RunningServer, name: str) -> None:
@@ -241,16 +232,12 @@ class LaunchRun:
             text = server.control.metrics_text()
         except BenchFault as fault:
             # Metrics are a second source; their absence is told, the measurement stands.
-            self._note(notes=(*self._evidence.notes, f"{name}: {fault.found}"))
+            self._notes.add_note(f"{name}: {fault.found}")
             return
         self._bench.folder.write_text(f"launches/{self._launch.id}/{name}", text)
 
     def _keep(self, name: str, value: object) -> None:
         self._bench.folder.write_json(f"launches/{self._launch.id}/{name}", value)
-
-    def _note(self, **found: object) -> None:
-        self._evidence = self._evidence.model_copy(update=found)
-        self._bench.folder.write_launch(self._evidence)
 
     def _tell(self, words: str) -> None:
         self._bench.say(f"{self._launch.id}  {words}")

@@ -25,11 +25,12 @@ from tokgate.records import (
 )
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
+from tokgate.server.port import written_port
 
-from .launch_run import Bench, LaunchRun, written_port
-from .measure import Rounds, plain_rounds
+from .launch_run import Bench, LaunchRun
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
 from .preamble import describe, possible_launches
+from .rounds import Rounds, plain_rounds
 from .run_folder import RunFolder, load_launch
 
 

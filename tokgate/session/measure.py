@@ -5,56 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
-from tokgate.client.control import Control
 from tokgate.client.interpret import interpret
-from tokgate.client.stream import RawResponse, Target, run_batch
+from tokgate.client.stream import RawResponse, run_batch
 from tokgate.errors import BenchFault
 from tokgate.records import ClientLoad, Generation, Launch, Liveness
-from tokgate.rig.models import Rig, WorkloadSpec
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import WorkloadSpec
 
 from .cost_plan import paired_batches
 from .extra_starts import extra_batches, has_enough
 from .plan import Batch, batches_of, workloads_of
 from .requests import request_of, response_limit
+from .rounds import MeasuredServer, Rounds, Scrapes, Switch, plain_rounds
 from .run_folder import RunFolder
 
 NEWS_S = 1.0
-
-
-class MeasuredServer(Protocol):
-    """What measuring needs of a running server."""
-
-    @property
-    def control(self) -> Control: ...
-    @property
-    def target(self) -> Target: ...
-    def why_gone(self) -> str | None: ...
-
-
-class Rounds(Protocol):
-    """Something that calls `take` once a round, e.g. a clock that records each call."""
-
-    def __call__(self, take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None: ...
-
-
-class Scrapes(Protocol):
-    """Something that looks at the server right before and right after a workload's judged starts."""
-
-    def before(self, workload: str) -> None: ...
-    def after(self, workload: str) -> None: ...
-
-
-class Switch(Protocol):
-    """Something that is on or off while a start is taken, and says whether it is now as asked."""
-
-    def turn(self, on: bool) -> bool: ...
-
-
-def plain_rounds(take: Callable[[], None], *, rounds: int, warmup_rounds: int) -> None:
-    for _ in range(warmup_rounds + rounds):
-        take()
 
 
 class Measurement:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tokgate.records import Launch
 from tokgate.rig.instruments import cost_pairs, instrumented
-from tokgate.rig.models import ArmSpec, Rig, WorkloadSpec
+from tokgate.rig.models import ArmSpec, Rig
 from tokgate.rig.sweep import swept
+from tokgate.rig.workload import WorkloadSpec
 
 from .restarts import as_restarted
 

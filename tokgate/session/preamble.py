@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from tokgate.records import Launch
 from tokgate.rig.advice import derived_limits
 from tokgate.rig.instruments import cost_pairs
-from tokgate.rig.models import Rig, WorkloadSpec
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import WorkloadSpec
 
 from .cost_plan import paired_batches
 from .instrument_files import TIMER

@@ -8,7 +8,8 @@ from pathlib import Path
 from tokgate.client.prompts import payload, prompt
 from tokgate.client.stream import RESPONSE_LIMIT, Request
 from tokgate.records import Launch
-from tokgate.rig.models import Rig, WorkloadSpec
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import WorkloadSpec
 
 from .plan import LOSSLESS
 

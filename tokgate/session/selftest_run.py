@@ -12,19 +12,21 @@ from tokgate.errors import BenchFault, StartFault
 from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import Host
 from tokgate.hosts.lease import Lease
-from tokgate.hosts.telemetry import watch
 from tokgate.records import Launch, LaunchEvidence, Verdict
 from tokgate.records.redactor import Redactor
 from tokgate.records.selftest import Block, PlantedLaunch
 from tokgate.rig.models import Rig
 from tokgate.server.launch import RunningServer, start
+from tokgate.server.port import written_port
 from tokgate.verdicts.establish import establish
 
-from .launch_run import written_port
-from .measure import Measurement, plain_rounds
+from .launch_notes import LaunchNotes
+from .measure import Measurement
 from .plant import Plant, too_old
+from .rounds import plain_rounds
 from .run_folder import RunFolder, load_launch
 from .selftest_plan import Asked, Cell, order_of, rig_of
+from .watched import watched
 
 
 class BudgetSpentError(BenchFault):
@@ -54,7 +56,7 @@ class PlantedRun:
     def __init__(self, stand: Stand, asked: Asked, launch: Launch, cells: Sequence[Cell]) -> None:
         self._stand, self._asked, self._launch, self._cells = stand, asked, launch, cells
         self._rig = rig_of(stand.rig, asked, cells)
-        self._evidence = LaunchEvidence(launch=launch)
+        self._notes = LaunchNotes(stand.folder, launch)
         self._plant = Plant(stand.host, stand.root)
         self._not_planted: dict[str, str] = {}  # block -> why
 
@@ -73,7 +75,7 @@ class PlantedRun:
             port=written_port(stand.rig),
             ours=frozenset(),
         )
-        self._note(slate=slate)
+        self._notes.note(slate=slate)
         if not slate.clean:
             first = next(f for f in slate.findings if f.severity != "note")
             raise BenchFault(tried=f"to start {self._launch.id}", found=first.what, do=first.do)
@@ -89,10 +91,10 @@ class PlantedRun:
                 equip=self._plant.equip,
             )
         except StartFault as fault:
-            self._note(failure=fault.failure)
+            self._notes.note(failure=fault.failure)
             raise
         try:
-            self._note(
+            self._notes.note(
                 server=server.run, environment=server.prove_environment(dict(server.run.line.environment))
             )
             self._can_plant(server)
@@ -101,10 +103,10 @@ class PlantedRun:
         except BudgetSpentError:
             raise
         except BenchFault as fault:
-            self._note(faults=(*self._evidence.faults, str(fault)))
+            self._notes.add_fault(fault)
             raise
         finally:
-            self._note(stop=server.stop())
+            self._notes.note(stop=server.stop())
             server.collect(stand.folder.launch_folder(self._launch.id))
 
     def result(self, seconds: float) -> PlantedLaunch:
@@ -162,21 +164,11 @@ class PlantedRun:
             say=stand.say,
             scrapes=self,
         )
-        watching = watch(
-            stand.host,
-            self._rig,
-            server.run,
-            write=lambda lines: stand.folder.append_telemetry(self._launch.id, lines),
-        )
         try:
-            measurement.take_all(plain_rounds)
+            with watched(measurement, server.run, host=stand.host, rig=self._rig, notes=self._notes):
+                measurement.take_all(plain_rounds)
         finally:
-            self._note(
-                telemetry=watching.end(),
-                liveness=measurement.liveness(),
-                faults=(*self._evidence.faults, *measurement.faults),
-                client=measurement.client,
-            )
+            self._notes.note(liveness=measurement.liveness())
 
     def _block(self, evidence: LaunchEvidence, cell: Cell) -> Block:
         own = self._rig.workload(cell.name)
@@ -191,10 +183,6 @@ class PlantedRun:
         if isinstance(found, Verdict):
             return block.model_copy(update={"fault": found.headline})
         return block.model_copy(update={"values": {n: s.values for n, s in found.series.items()}})
-
-    def _note(self, **found: object) -> None:
-        self._evidence = self._evidence.model_copy(update=found)
-        self._stand.folder.write_launch(self._evidence)
 
 
 def timed(run: PlantedRun, clock: Callable[[], float] = time.monotonic) -> tuple[float, BaseException | None]:

@@ -8,7 +8,7 @@ from tokgate.errors import BenchFault
 from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunEvidence
 from tokgate.rig.models import Rig
 
-from .measure import Rounds, plain_rounds
+from .rounds import Rounds, plain_rounds
 from .run_folder import load_run
 
 

@@ -14,86 +14,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from tokgate.records.phases import Phase, PhaseReading
+from tokgate.records.phases import Phase
 from tokgate.records.record import Record
 
+from .cycles import Cycles, OfCycle, Part, has_phase, why_unusable
+from .log_shares import ACCEPTANCE, CYCLE, NAMES, REST, Decomposition, Share
 from .mean_spread import Mean, interval_of
 from .phases import PHASES
-
-ACCEPTANCE, REST, CYCLE = "acceptance", "rest", "cycle"
-NAMES = {Phase.DRAFT: "draft", Phase.VERIFY: "verify", Phase.DRAFT_EXTEND: "extend"}
-METHOD = "delta method on independent means, Student's t, the logarithmic mean taken as known"
-
-
-class Part(Record):
-    """A phase of which a reading tells the spread, but not each call."""
-
-    mean_ms: float
-    sd_ms: float | None  # of single calls
-    n: int
-
-    @classmethod
-    def of(cls, reading: PhaseReading) -> Part:
-        return cls(mean_ms=reading.mean_ms, sd_ms=reading.sd_ms, n=reading.n)
-
-
-class OfCycle(Record):
-    """A phase as parts of a cycle, 0 to 1, one value a start of the launch it was read in."""
-
-    parts: tuple[float, ...]
-
-
-class Cycles(Record):
-    """One side: per generation accept length and cycle; milliseconds of each phase, by call or window, or a `Part`.
-
-    Or each phase as a part of the cycle, with as many values as every other phase has (`OfCycle`). A phase with one
-    value only, or without a spread, leaves its share without an interval.
-    """
-
-    accept_length: tuple[float, ...]
-    cycle_ms: tuple[float, ...]  # of the same generations
-    phases: Mapping[Phase, tuple[float, ...] | Part | OfCycle] = {}
-
-
-class Share(Record):
-    name: str  # "acceptance", "draft", "verify", "extend", "rest", "whole"; "cycle": no phase is known
-    log: float  # > 0: made it faster; e ** log is the factor on tok/s
-    interval: tuple[float, float] | None  # of `log`; None: a side has too few values
-    before: float | None  # accept length, or ms a cycle
-    after: float | None
-
-    @property
-    def factor(self) -> float:
-        """The factor on tok/s that this share alone makes."""
-        return math.exp(self.log)
-
-    @property
-    def established(self) -> bool:
-        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
-
-
-class Decomposition(Record):
-    """`shares` are in the order of NAMES between acceptance and rest; `why` is set where there are none.
-
-    Where no phase is known on both sides, acceptance and cycle are all there is.
-    """
-
-    whole: Share | None = None
-    shares: tuple[Share, ...] = ()
-    confidence: float
-    method: str = METHOD
-    why: str | None = None
-    warnings: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        """Return one line, the largest share first: "tok/s -4.7 %: verify -4.4 %, …", what each alone makes of tok/s."""
-        if self.whole is None:
-            return f"the change cannot be split: {self.why}"
-        ordered = sorted(self.shares, key=lambda s: -abs(s.log))
-        parts = ", ".join(f"{s.name} {s.factor - 1:+.1%}" for s in ordered)
-        return f"tok/s {self.whole.factor - 1:+.1%}: {parts} (each alone)"
 
 
 def decompose(
@@ -108,7 +37,7 @@ def decompose(
     as many of them.
     """
     for name, side in (("before", before), ("after", after)):
-        if why := _why_unusable(side):
+        if why := why_unusable(side):
             return Decomposition(confidence=confidence, why=f"{name}: {why}")
     if not 0 < confidence < 1:
         return Decomposition(
@@ -116,8 +45,8 @@ def decompose(
         )
     if paired and len({len(v) for side in (before, after) for v in (side.accept_length, side.cycle_ms)}) != 1:
         return Decomposition(confidence=confidence, why="the sides cannot be paired: they differ in length")
-    known = [p for p in PHASES if _has(before, p) and _has(after, p)]
-    one_sided = [p for p in PHASES if _has(before, p) != _has(after, p)]
+    known = [p for p in PHASES if has_phase(before, p) and has_phase(after, p)]
+    one_sided = [p for p in PHASES if has_phase(before, p) != has_phase(after, p)]
     cycles = (Mean.of(before.cycle_ms), Mean.of(after.cycle_ms))
     middle = logarithmic_mean(cycles[0].mean, cycles[1].mean)
     lengths = (Mean.of(before.accept_length), Mean.of(after.accept_length))
@@ -244,27 +173,3 @@ def _of_whole(before: Cycles, after: Cycles, *, paired: bool) -> list[Mean]:
             ]
         sides.append([a - c for a, c in zip(lengths, cycles, strict=True)])
     return _differing(sides, paired=paired)
-
-
-def _has(side: Cycles, phase: Phase) -> bool:
-    told = side.phases.get(phase)
-    return bool(told.parts if isinstance(told, OfCycle) else told)
-
-
-def _why_unusable(side: Cycles) -> str | None:
-    for name, values in (("accept length", side.accept_length), ("cycle", side.cycle_ms)):
-        if not values:
-            return f"no {name} is known"
-        if not all(math.isfinite(v) and 1e-12 < v < 1e12 for v in values):
-            return f"a value of {name} is no measurement"
-    for phase, part in side.phases.items():
-        values = _numbers(part)
-        if not all(math.isfinite(v) and 0 <= v < 1e12 for v in values):
-            return f"a value of {phase.value} is no measurement"
-    return None
-
-
-def _numbers(told: tuple[float, ...] | Part | OfCycle) -> tuple[float, ...]:
-    if isinstance(told, Part):
-        return (told.mean_ms, told.sd_ms or 0.0)
-    return told.parts if isinstance(told, OfCycle) else told

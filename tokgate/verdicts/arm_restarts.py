@@ -9,7 +9,7 @@ from tokgate.rig.models import Rig
 from tokgate.stats.levels import RunValues
 from tokgate.stats.modes import Restarts, restarts_of
 
-from .baseline_file import BaselineLaunch
+from .baselines.file import BaselineLaunch
 from .establish import establish_workload, invalid
 from .ledger import run_values
 from .metrics import Metric, floor_of

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
-from tokgate.rig.models import Budget, Rig
-from tokgate.stats.decide import against_limit
+from tokgate.rig.limits import Budget
+from tokgate.rig.models import Rig
+from tokgate.stats.against_limit import against_limit
 from tokgate.stats.decision import Decision
 from tokgate.stats.levels import RunValues
 
@@ -69,7 +70,7 @@ def judge_metric(
     where the metric has none. `history`: runs of the same configuration that were stored, which tell how much its
     runs differ. `instruments`: these runs carry them, and so does what would settle a doubt.
 
-    Of fixed limits (stats/decide.against_limit): regressed: missed at the session's level, by two runs each for
+    Of fixed limits (stats/against_limit.py): regressed: missed at the session's level, by two runs each for
     itself. pass: kept, with the power that the rig asks for. inconclusive: neither, with what would settle it.
     Without any limit the measured value itself is the verdict, a pass that names no reference.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tokgate.records import Generation
-from tokgate.rig.models import WorkloadSpec
+from tokgate.rig.workload import WorkloadSpec
 
 from .shortfall import Shortfall
 

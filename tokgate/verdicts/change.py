@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tokgate.records import Outcome
 from tokgate.records.record import Record
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
 from tokgate.stats.compare import Comparison, compare
 
 from .metrics import Metric

@@ -13,17 +13,18 @@ from pydantic import Field
 from tokgate.errors import BaselineError
 from tokgate.records import Fingerprint, LaunchEvidence, Outcome
 from tokgate.records.record import Record
-from tokgate.rig.models import Floor, Rig
+from tokgate.rig.limits import Floor
+from tokgate.rig.models import Rig
 from tokgate.stats.decide import decide
 from tokgate.stats.decision import Decision
 
-from .baseline_file import Absence, BaselineFile
+from .baselines.file import Absence, BaselineFile
+from .baselines.identity import identity_of_launch
+from .baselines.staleness import staleness
 from .checks.speculation_beats_its_twin import speculation_beats_its_twin
-from .identity import identity_of_launch
 from .ledger import run_values
 from .metrics import METRICS, Metric, throughput_metric
 from .run_values import asked_of, values_now
-from .staleness import staleness
 from .validity import establish_arm
 
 CHECK = "control part"

@@ -11,7 +11,7 @@ from tokgate.rig.models import Rig
 from tokgate.stats.levels import RunValues
 
 from .arm_restarts import taking
-from .baseline_file import BaselineFile
+from .baselines.file import BaselineFile
 from .establish import Established, establish_workload
 from .launch_phases import LaunchPhases, launch_phases
 from .ledger import run_values

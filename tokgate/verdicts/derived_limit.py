@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tokgate.rig.models import break_even_words
+from tokgate.rig.limits import break_even_words
 
 from .break_even import BreakEven
 from .metrics import Metric

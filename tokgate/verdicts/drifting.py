@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from scipy import special
 
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
 from tokgate.stats.bounds import WIDEST
 from tokgate.stats.compare import Comparison, compare
 from tokgate.stats.levels import RunValues

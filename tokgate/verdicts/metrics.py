@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tokgate.records.record import Record
-from tokgate.rig.models import Floor, Rig
+from tokgate.rig.limits import Floor
+from tokgate.rig.models import Rig
 
 
 class Metric(Record):

@@ -18,7 +18,7 @@ from tokgate.records import Difference, Fingerprint
 from tokgate.records.selftest import Qualification, Rate, SelfTest
 from tokgate.rig.models import Rig
 
-from .identity import differences
+from .baselines.identity import differences
 
 FOLDER = "selftests"
 COPY = "selftest.json"  # in the folder of a run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tokgate.records import CleanSlate
-from tokgate.rig.models import GpuSpec
+from tokgate.rig.machine import GpuSpec
 
 from .shortfall import Shortfall
 

@@ -14,9 +14,11 @@ from pydantic import Field
 
 from tokgate.records.phases import PhaseSource
 from tokgate.records.record import Record
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
+from tokgate.stats.cycles import Cycles, OfCycle
 from tokgate.stats.decision import Decision
-from tokgate.stats.decompose import Cycles, Decomposition, OfCycle, decompose
+from tokgate.stats.decompose import decompose
+from tokgate.stats.log_shares import Decomposition
 
 from .break_even import decoded_a_cycle
 from .cycle_side import Side

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 from tokgate.records import LaunchEvidence
 from tokgate.records.record import Record
-from tokgate.rig.models import Floor, Rig
+from tokgate.rig.limits import Floor
+from tokgate.rig.models import Rig
 from tokgate.rig.sweep import LeftOut, left_out, swept_workloads, together
 from tokgate.stats.compare import Comparison, compare
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokgate.rig.models import Floor
+from tokgate.rig.limits import Floor
 from tokgate.stats.decide import decide
 from tokgate.stats.decision import Decision, Rule
 from tokgate.stats.levels import RunValues

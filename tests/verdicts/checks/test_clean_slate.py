@@ -4,7 +4,7 @@ import pytest
 
 from tests.verdicts.evidence import empty_gpus, make_launch, make_rig, make_slate
 from tokgate.records import Finding, GpuSeen, Outcome, ProcessSeen, Verdict
-from tokgate.rig.models import GpuSpec
+from tokgate.rig.machine import GpuSpec
 from tokgate.verdicts.checks.clean_slate import clean_slate
 from tokgate.verdicts.establish import establish_workload
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.verdicts.evidence import make_launch, make_slate
-from tests.verdicts.nccl_evidence import (
+from tests.verdicts.nccl.evidence import (
     BLOCK,
     CUSTOM,
     nccl_rig,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.verdicts.evidence import make_launch, series
-from tests.verdicts.nccl_evidence import BLOCK, MAIN, nccl_rig, started
+from tests.verdicts.nccl.evidence import BLOCK, MAIN, nccl_rig, started
 from tokgate.records import EnvironmentTruth, LaunchEvidence, Outcome, VariableState, Verdict
 from tokgate.verdicts.checks.nccl_tuning import nccl_side, nccl_tuning
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, series
 from tokgate.records import LaunchEvidence, Liveness, Outcome, Verdict
-from tokgate.verdicts.baseline_file import BaselineLaunch
+from tokgate.verdicts.baselines.file import BaselineLaunch
 from tokgate.verdicts.checks.restarts import restarts
 
 CYCLE = 255 / (59.8 * 138) * 1e3  # ms, of the arm of the evidence

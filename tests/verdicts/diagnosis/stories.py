@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from tests.verdicts.evidence import make_rig, make_run
 from tokgate.records import Outcome, VariableState, VariableTruth, Verdict
-from tokgate.stats.decompose import ACCEPTANCE, REST, logarithmic_mean
+from tokgate.stats.decompose import logarithmic_mean
+from tokgate.stats.log_shares import ACCEPTANCE, REST
 from tokgate.stats.ranks import SlowRank
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.case import Case

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from tokgate.stats.decompose import REST
+from tokgate.stats.log_shares import REST
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.ledger import ledger
 from tokgate.verdicts.diagnosis.losses import VERIFY

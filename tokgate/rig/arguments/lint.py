@@ -12,9 +12,10 @@ from functools import cache
 from importlib.resources import files
 
 from tokgate.records.nccl import NcclLint
-from tokgate.rig.models import ArgValue, Rig
+from tokgate.rig.models import Rig
 from tokgate.rig.nearest import nearest_names
 from tokgate.rig.spelling import KeyPath, dotted, spell
+from tokgate.rig.values import ArgValue
 
 
 @cache

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tokgate.rig.models import Rig, TextPrompts, TokenIdPrompts
+from tokgate.rig.models import Rig
 from tokgate.rig.problems import Problem
 from tokgate.rig.spelling import KeyPath, spell
+from tokgate.rig.workload import TextPrompts, TokenIdPrompts
 
 # The largest vocabularies served today have about 260 000 entries. An id beyond the vocabulary does not
 # fail one request: it kills the whole server.

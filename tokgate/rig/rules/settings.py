@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from tokgate.rig.models import ArgValue, Rig
+from tokgate.rig.models import Rig
 from tokgate.rig.problems import Problem
 from tokgate.rig.spelling import KeyPath, spell
+from tokgate.rig.values import ArgValue
 
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

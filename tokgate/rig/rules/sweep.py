@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokgate.rig.models import Rig, SweepSpec
+from tokgate.rig.launches import SweepSpec
+from tokgate.rig.models import Rig
 from tokgate.rig.nearest import known_names
 from tokgate.rig.problems import Problem
 from tokgate.rig.spelling import spell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tokgate.records import CleanSlate, Outcome, Verdict
-from tokgate.rig.models import GpuSpec
+from tokgate.rig.machine import GpuSpec
 from tokgate.verdicts.slate import unclean
 
 CHECK = "clean_slate"

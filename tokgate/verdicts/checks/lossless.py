@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tokgate.records import Generation, LaunchEvidence, Outcome, Reference, Verdict
-from tokgate.rig.models import ArmSpec, LosslessSpec, Rig
+from tokgate.rig.limits import LosslessSpec
+from tokgate.rig.models import ArmSpec, Rig
 from tokgate.verdicts.effective import contradicted
 from tokgate.verdicts.establish import establish, invalid
 from tokgate.verdicts.lossless import Divergence, excused, first_divergence, tie_at

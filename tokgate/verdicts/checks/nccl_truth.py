@@ -10,7 +10,7 @@ from tokgate.rig.models import Rig
 from tokgate.rig.nccl.lint import lint_variables
 from tokgate.rig.nccl.versions import REFERENCE, read_version
 from tokgate.verdicts.establish import invalid
-from tokgate.verdicts.nccl_states import condensed, nccl_truth_of
+from tokgate.verdicts.nccl.states import condensed, nccl_truth_of
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.slate import unclean
 

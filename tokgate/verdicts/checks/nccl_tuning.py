@@ -5,17 +5,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from tokgate.records import LaunchEvidence, Outcome, Reference, VariableState, Verdict
+from tokgate.records import LaunchEvidence, Outcome, VariableState, Verdict
 from tokgate.rig.models import Rig
 from tokgate.stats.decide import decide
-from tokgate.verdicts.arm_runs import Launches, all_of, raw_of, warnings_of
-from tokgate.verdicts.decision_words import evidence_of, needs_of, why
-from tokgate.verdicts.decision_words import warnings_of as unconfirmed
+from tokgate.verdicts.arm_runs import Launches, all_of, warnings_of
+from tokgate.verdicts.concluded import concluded
+from tokgate.verdicts.decision_words import why
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text, throughput_metric
 from tokgate.verdicts.note import note
 from tokgate.verdicts.run_values import asked_of, values_now
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.two_sides import of_two_sides
 from tokgate.verdicts.validity import invalidities
 
 CHECK = "nccl_tuning"
@@ -70,8 +71,7 @@ def nccl_tuning(rig: Rig, tuned: Launches, untuned: Launches, workload: str) -> 
         return (invalid(CHECK, list(shortfalls), launch=measured[0], workload=workload),)
     metric = throughput_metric(rig.workload(workload).concurrency)
     asked = asked_of(rig, "twin", metric, workload, (*on, *off), same_configuration=False)
-    values, without = (values_now(side, metric.name) for side in (on, off))
-    decision = decide(values, without, asked.rule, kind="twin")
+    decision = decide(values_now(on, metric.name), values_now(off, metric.name), asked.rule, kind="twin")
     first, other = on[0].launch.launch, off[0].launch.launch
     words = {
         Outcome.IMPROVED: f"the NCCL block buys {decision.change:+.1%}",
@@ -79,48 +79,46 @@ def nccl_tuning(rig: Rig, tuned: Launches, untuned: Launches, workload: str) -> 
         Outcome.REGRESSED: f"the NCCL block costs {-decision.change:.1%}",
         Outcome.INCONCLUSIVE: f"what the NCCL block buys is undecided ({decision.change:+.1%})",
     }[decision.outcome]
-    needs = needs_of(decision.wants, arm=first.arm, twin=f"{first.arm} without the block")
-    do = {
-        Outcome.REGRESSED: "take the block out, or find the variable that costs: leave out one at a time",
-        Outcome.INCONCLUSIVE: f"measure both again{f', {needs}' if needs is not None else ''}: of -m 'eagle3 or nccl' "
-        "the control arm runs twice in the session",
-    }.get(decision.outcome)
+    warnings = (
+        *(w for one in off for w in _by_sglang(one.launch)),
+        *warnings_of(on, metric.name),
+        *warnings_of(off, metric.name),
+    )
+    told = concluded(
+        rig,
+        decision,
+        asked,
+        metric,
+        measured=of_two_sides(
+            CHECK,
+            decision,
+            metric,
+            on,
+            off,
+            label=f"{first.arm} without server.nccl ({other.id})",
+            headline=words,
+        ).model_copy(update={"warnings": warnings}),
+        look="take the block out, or find the variable that costs: leave out one at a time",
+        twin=f"{first.arm} without the block",
+    )
+    do = told.do
+    if decision.outcome is Outcome.INCONCLUSIVE:
+        do = (
+            f"measure both again{f', {told.needs}' if told.needs is not None else ''}: of -m 'eagle3 or nccl' "
+            "the control arm runs twice in the session"
+        )
     return (
-        Verdict(
-            check=CHECK,
-            # A gain over no tuning at all is no improvement of the code.
-            outcome=Outcome.PASS if decision.outcome is Outcome.IMPROVED else decision.outcome,
-            headline=f"{words} on {workload}: {metric.text(decision.now)} with, {metric.bare(decision.before)} without, "
-            f"{why(decision, needs)}",
-            arm=first.arm,
-            launch=first.id,
-            launches=tuple(one.launch.launch.id for one in (*on, *off)),
-            workload=workload,
-            metric=metric.name,
-            value=decision.now,
-            unit=metric.unit,
-            n=decision.starts_now,
-            interval=decision.interval,
-            reference=Reference(
-                kind="twin",
-                label=f"{first.arm} without server.nccl ({other.id})",
-                value=decision.before,
-                n=sum(len(run.values) for run in without),
-            ),
-            change=decision.change,
-            floor=floor_text(floor_of(rig, metric), metric),
-            smallest=decision.smallest,
-            level=asked.share.level,
-            needs=needs,
-            evidence=tuple(evidence_of(decision, asked, metric)),
-            warnings=(
-                *(w for one in off for w in _by_sglang(one.launch)),
-                *warnings_of(on, metric.name),
-                *warnings_of(off, metric.name),
-                *unconfirmed(decision, asked),
-            ),
-            do=do,
-            raw=(*raw_of(on), *raw_of(off)),
+        told.model_copy(
+            update={
+                # A gain over no tuning at all is no improvement of the code.
+                "outcome": Outcome.PASS if decision.outcome is Outcome.IMPROVED else decision.outcome,
+                "headline": f"{words} on {workload}: {metric.text(decision.now)} with, "
+                f"{metric.bare(decision.before)} without, {why(decision, told.needs)}",
+                "launches": tuple(one.launch.launch.id for one in (*on, *off)),
+                "floor": floor_text(floor_of(rig, metric), metric),
+                "wanted": (),  # nobody starts the launch without the block again
+                "do": do,
+            }
         ),
     )
 

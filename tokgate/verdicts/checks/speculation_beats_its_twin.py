@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from tokgate.records import LaunchEvidence, Outcome, Reference, Verdict
+from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.rig.models import Rig
 from tokgate.stats.decide import decide
 from tokgate.stats.decision import Decision
-from tokgate.verdicts.arm_runs import History, Launches, all_of, raw_of, run_by_run, subject_of, warnings_of
+from tokgate.verdicts.arm_runs import History, Launches, all_of, run_by_run, subject_of, warnings_of
 from tokgate.verdicts.break_even import BreakEven
 from tokgate.verdicts.concluded import concluded
 from tokgate.verdicts.cycle_side import WHICH_PHASE
@@ -27,6 +27,7 @@ from tokgate.verdicts.twins import (
     drifts_beyond,
     establish_twins,
 )
+from tokgate.verdicts.two_sides import of_two_sides
 from tokgate.verdicts.validity import establish_arm
 
 CHECK = "speculation_beats_its_twin"
@@ -77,39 +78,29 @@ def speculation_beats_its_twin(
     )
     cost, useless = cost_of_a_cycle(runs, twins), useless_words(runs)
     names = ", ".join(t.launch.launch.id for t in twins)
-    measured = Verdict(
-        check=CHECK,
-        outcome=Outcome.PASS,
+    measured = of_two_sides(
+        CHECK,
+        decision,
+        metric,
+        runs,
+        twins,
+        label=f"{rig.control.name} arm of this session ({names})",
         headline=f"{_speed_up(decision, metric, subject_of(runs))}, no limit set",
-        arm=arm.launch.arm,
-        launch=arm.launch.id,
-        launches=tuple(run.launch.launch.id for run in runs),
-        workload=workload,
-        metric=metric.name,
-        value=decision.now,
-        unit=metric.unit,
-        n=decision.starts_now,
-        interval=decision.interval,
-        reference=Reference(
-            kind="twin",
-            label=f"{rig.control.name} arm of this session ({names})",
-            value=decision.before,
-            n=sum(len(run.values) for run in before),
-        ),
-        change=decision.change,
-        evidence=(
-            *run_by_run(now, metric),
-            *(
-                f"against {run.launch} ({metric.text(value)}): {decision.now / value:.3f}x, n={len(run.values)}"
-                for run in before
-                for value in (statistics.median(run.values),)
+    ).model_copy(
+        update={
+            "evidence": (
+                *run_by_run(now, metric),
+                *(
+                    f"against {run.launch} ({metric.text(value)}): {decision.now / value:.3f}x, n={len(run.values)}"
+                    for run in before
+                    for value in (statistics.median(run.values),)
+                ),
+                *drift_words(twins, metric.name),
+                *((cost.text(),) if cost is not None else ()),
+                *beside_the_control(arm, controls),
             ),
-            *drift_words(twins, metric.name),
-            *((cost.text(),) if cost is not None else ()),
-            *beside_the_control(arm, controls),
-        ),
-        warnings=(*((ALONE,) if len(twins) == 1 else ()), *warnings_of(runs, metric.name)),
-        raw=(*raw_of(runs), *raw_of(twins)),
+            "warnings": (*((ALONE,) if len(twins) == 1 else ()), *warnings_of(runs, metric.name)),
+        }
     )
     if limit is None:
         return (measured,)

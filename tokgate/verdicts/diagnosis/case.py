@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tokgate.records import LaunchEvidence, Outcome, RunEvidence, Verdict
 from tokgate.rig.models import Rig
-from tokgate.verdicts.baseline_file import BaselineFile
+from tokgate.verdicts.baselines.file import BaselineFile
 from tokgate.verdicts.cycle_side import Side
 
 from .losses import Loss, Place, loss_of

@@ -19,8 +19,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tokgate.stats.decompose import ACCEPTANCE, REST
-from tokgate.stats.decompose import CYCLE as WHOLE_CYCLE
+from tokgate.stats.log_shares import ACCEPTANCE, REST
+from tokgate.stats.log_shares import CYCLE as WHOLE_CYCLE
 
 from . import names
 from .case import Case

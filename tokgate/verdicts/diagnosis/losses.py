@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tokgate.records.phases import Phase
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
-from tokgate.stats.decompose import ACCEPTANCE, CYCLE, REST
-from tokgate.verdicts.baseline_file import BaselineFile
+from tokgate.stats.log_shares import ACCEPTANCE, CYCLE, REST
+from tokgate.verdicts.baselines.file import BaselineFile
 from tokgate.verdicts.break_even import break_even
 from tokgate.verdicts.cycle_side import Side, side_of_baseline
 from tokgate.verdicts.launch_phases import SOURCES

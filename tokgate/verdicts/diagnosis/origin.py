@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tokgate.records.record import Record
-from tokgate.verdicts.staleness import staleness
+from tokgate.verdicts.baselines.staleness import staleness
 
 from .case import Case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tokgate.records import Outcome
-from tokgate.stats.decompose import ACCEPTANCE
+from tokgate.stats.log_shares import ACCEPTANCE
 
 from . import names
 from .case import Case

@@ -7,9 +7,9 @@ from pathlib import Path
 from tokgate.errors import BaselineError
 from tokgate.records import RunEvidence
 from tokgate.rig.models import Rig
-from tokgate.verdicts.baseline_file import BaselineFile
-from tokgate.verdicts.baseline_load import find
-from tokgate.verdicts.identity import identity_of_launch
+from tokgate.verdicts.baselines.file import BaselineFile
+from tokgate.verdicts.baselines.identity import identity_of_launch
+from tokgate.verdicts.baselines.load import find
 
 from .losses import Place
 from .readings import timed

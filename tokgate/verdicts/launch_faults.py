@@ -1,0 +1,55 @@
+"""What a launch has against being judged: it did not start, it broke, it died, it was never finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tokgate.records import LaunchEvidence
+
+from .environment import unproven
+from .shortfall import Shortfall
+from .slate import unclean
+
+
+def launch_faults(launch: LaunchEvidence) -> Iterable[Shortfall]:
+    """Yield every shortfall of one launch, whatever its workloads measured; the cause before what followed from it."""
+    if launch.failure is not None:
+        yield Shortfall(
+            what=f"the server did not start: {launch.failure.headline}",
+            do=launch.failure.do,
+            evidence=(f"cause: {launch.failure.cause.value}", *launch.failure.evidence),
+        )
+        return
+    if launch.slate is not None or launch.server is not None:
+        yield from unclean(launch.slate)
+    yield from _gone(launch)
+    for fault in launch.faults:
+        yield Shortfall(what=f"bench fault: {fault}", do="mend the bench, then measure again")
+    if launch.stop is not None and launch.stop.survivors:
+        pids = " ".join(str(p.pid) for p in launch.stop.survivors)
+        yield Shortfall(
+            what=f"{len(launch.stop.survivors)} processes survived the stop",
+            do=f"end them by hand: kill -KILL {pids}; processes that nobody can end want a reboot",
+        )
+    if launch.server is None:
+        yield Shortfall(what="no server was started", do="look for an error earlier in the session")
+        return
+    yield from unproven(launch)
+    if launch.liveness is None:
+        yield Shortfall(
+            what="the launch was never finished: nobody asked whether the server still lives",
+            do="measure again; do not interrupt the session",
+        )
+
+
+def _gone(launch: LaunchEvidence) -> Iterable[Shortfall]:
+    """Before any fault that followed from it."""
+    liveness = launch.liveness
+    if liveness is None or (liveness.alive and liveness.answered):
+        return
+    state = "alive but mute" if liveness.alive else "dead"
+    because = f" ({liveness.why})" if liveness.why else ""
+    yield Shortfall(
+        what=f"the server was {state} after the last generation{because}",
+        do=f"read launches/{launch.launch.id}/server.log",
+    )

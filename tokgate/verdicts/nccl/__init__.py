@@ -1,0 +1,1 @@
+"""The NCCL block of an arm against what its processes were given, said and did."""
