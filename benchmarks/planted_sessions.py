@@ -65,6 +65,7 @@ def main() -> None:
     )
     left = sys.maxsize if asked.sessions is None else asked.sessions
     over: dict[float | None, list[Session]] = {}
+    refused = 0
     for name, planted in plan(asked.baseline, asked.aa, asked.each, levels):
         session = campaign.done(name)
         if session is None and left > 0:
@@ -75,10 +76,13 @@ def main() -> None:
             print(line(session), flush=True)
         if session is None:
             continue
+        if planted is None and not store(out, session):
+            refused += 1
+            continue
         over.setdefault(planted, []).append(session)
-        if planted is None:
-            store(out, session)
     report(asked.rig, over, out)
+    if refused:
+        print(f"{refused} sessions more were not fit to be stored: remove their folders to play them again")
 
 
 def plan(baseline: int, aa: int, each: int, levels: list[float]) -> Iterator[tuple[str, float | None]]:
@@ -93,19 +97,21 @@ def plan(baseline: int, aa: int, each: int, levels: list[float]) -> Iterator[tup
                 yield f"loss-{level:g}-{number:02d}", level
 
 
-def store(out: Path, session: Session) -> None:
-    """Append a session to the baseline, once."""
+def store(out: Path, session: Session) -> bool:
+    """Append a session to the baseline, once; return False where it is not fit for it, and `tokgate` has said why."""
     file = out / STORED
     stored: list[str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
     if session.name in stored:
-        return
+        return True
     (out / "rigs").mkdir(exist_ok=True)  # what makes a folder a checkout to `tokgate --root`
     command = [str(Path(sys.executable).parent / "tokgate"), "--root", str(out), "baseline", "update"]
     command += [str(out / session.name / session.run)]
     command += ["--why", "an unplanted session of this campaign", "--who", "benchmark", "--despite-doubts"]
     command += ["--append"] if stored else []
-    subprocess.run(command, cwd=ROOT, env=closed(), check=True)
+    if subprocess.run(command, cwd=ROOT, env=closed(), check=False).returncode:
+        return False
     file.write_text(json.dumps([*stored, session.name]) + "\n", encoding="utf-8")
+    return True
 
 
 def report(rig: str, over: dict[float | None, list[Session]], out: Path) -> None:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.eagle3
 
 
 def test_lossless(
-    controls: tuple[LaunchEvidence, ...], natural_evidence: LaunchEvidence, promises: Promises
+    control_evidence: LaunchEvidence, natural_evidence: LaunchEvidence, promises: Promises
 ) -> None:
     """Only arms with natural acceptance: pinning overwrites output tokens."""
-    promises.lossless(controls[0], natural_evidence)
+    promises.lossless(control_evidence, natural_evidence)

@@ -23,6 +23,6 @@ def test_client_headroom(evidence: LaunchEvidence, workload: str, promises: Prom
     promises.client_headroom(evidence, workload)
 
 
-def test_drift(controls: tuple[LaunchEvidence, ...], workload: str, promises: Promises) -> None:
-    """The control arm before and after the others gives the same number."""
-    promises.drift(controls, workload)
+def test_drift(control_launches: tuple[LaunchEvidence, ...], workload: str, promises: Promises) -> None:
+    """The control arm gives the same number before the other arms, after them, and whenever it was restarted."""
+    promises.drift(control_launches, workload)

@@ -69,7 +69,8 @@ class Arm:
         self.history = list(history)
         self.called, self.undecided, self.invalid = (np.zeros(n, dtype=bool) for _ in range(3))
         self.launches = np.zeros(n)
-        self.reach = _reach(self.history, n)
+        self.reach = reach_of(self.history, n)
+        self.reach_of_two = reach_of(self.history, n, later=2)
         self.moved = np.zeros(n)  # what the controls of the session lie apart
         self.clock = 0
         self.first = np.empty((n, len(ARM)))  # what the first run of the session measured
@@ -96,10 +97,11 @@ class Arm:
         return of_runs([side.values for side in sides], by_starts, PRIOR_SD)
 
 
-def _reach(history: Sequence[Side], sessions: int) -> Floats:
-    """Return what two restarts differ by at most: (sessions, questions)."""
+def reach_of(history: Sequence[Side], sessions: int, *, later: int = 1) -> Floats:
+    """Return what two restarts differ by at most, where `later` are held against the first: (sessions, questions)."""
+    level = DRIFT_LEVEL / later
     if not history:
-        reach = special.ndtri(1 - DRIFT_LEVEL / 2) * np.sqrt(2) * UNKNOWN_SD
+        reach = special.ndtri(1 - level / 2) * np.sqrt(2) * UNKNOWN_SD
         return np.full((sessions, len(ARM)), reach)
     known = of_runs([side.values for side in history], 0.0, PRIOR_SD)
-    return np.asarray(special.stdtrit(known.df, 1 - DRIFT_LEVEL / 2) * np.sqrt(2 * known.variance))
+    return np.asarray(special.stdtrit(known.df, 1 - level / 2) * np.sqrt(2 * known.variance))

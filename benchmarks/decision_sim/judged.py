@@ -80,6 +80,19 @@ def _bounds(difference: Floats, spread: Spread, *, kind: str, look: int) -> Boun
     return Bounds(*(_joined(*pair) for pair in zip(*parts, strict=True)))
 
 
+def of_question(difference: Floats, spread: Spread, question: int, *, kind: str, look: int) -> Bounds:
+    """Judge one question, (sessions,), against a limit: no floor is asked."""
+    return bounds(
+        difference,
+        spread,
+        reference=1.0,
+        floor=0.0,
+        alpha=spent(OF_KIND[kind] * LEVEL[question], look),
+        beta=spent(MISS, look),
+        higher_is_better=bool(HIGHER[question]),
+    )
+
+
 def _joined(higher: np.ndarray, lower: np.ndarray) -> np.ndarray:
     """Put numbers of both kinds of questions into their places."""
     whole = np.empty((len(higher), len(HIGHER)), dtype=higher.dtype)

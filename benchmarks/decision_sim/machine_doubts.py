@@ -31,20 +31,23 @@ def drifted_since(arms: Sequence[Arm], *, planned: tuple[int, int]) -> Bools:
     control.launches += further
     of = control.mine & THROUGHPUT
     moved = np.abs(again.values[:, of, 0] - control.first[:, of])
-    return np.asarray(further & (moved > np.maximum(np.log1p(FLOOR[of]), control.reach[:, of])).any(axis=1))
+    return np.asarray(
+        further & (moved > np.maximum(np.log1p(FLOOR[of]), control.reach_of_two[:, of])).any(axis=1)
+    )
 
 
 def in_two_modes(arm: Arm) -> Bools:
     """Whether runs of one side, with the stored ones, fall into two modes, in throughput."""
-    of = np.flatnonzero(arm.mine & THROUGHPUT)
     found = np.zeros(len(arm.open), dtype=bool)
     for side in (arm.before, arm.now):
-        groups = [*(stored.values[:, of] for stored in arm.history), side.values[:, of]]
-        numbers = np.repeat(np.arange(len(groups)), [group.shape[-1] for group in groups])
-        values = np.concatenate(groups, axis=-1)
-        for i, question in enumerate(of):
-            seen = two_modes(
-                values[:, i], numbers, prior_sd=float(PRIOR_SD[question]), floor=float(FLOOR[question])
-            )
-            found |= seen.found
+        for question in np.flatnonzero(arm.mine & THROUGHPUT):
+            found |= modes_of(side, arm.history, int(question))
     return found
+
+
+def modes_of(side: Side, history: Sequence[Side], question: int) -> Bools:
+    """Whether the runs of a side fall into two modes in one question, beside those of the stored sessions."""
+    groups = [*(stored.values[:, question] for stored in history), side.values[:, question]]
+    numbers = np.repeat(np.arange(len(groups)), [group.shape[-1] for group in groups])
+    values = np.concatenate(groups, axis=-1)
+    return two_modes(values, numbers, prior_sd=float(PRIOR_SD[question]), floor=float(FLOOR[question])).found

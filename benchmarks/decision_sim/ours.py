@@ -37,7 +37,7 @@ def gate(machine: Machine, *, loss: float, plan: Plan) -> Result:
                 for one in arms:
                     one.moved = moved
             _sequence(arm, way, last=number == len(plan.ways) - 1)
-    if len(plan.ways) > 1:
+    if "stored" in plan.ways:
         drifted |= drifted_since(arms, planned=(2, 1))
     called = np.any([arm.called for arm in arms], axis=0) & ~drifted
     invalid = (drifted | np.any([arm.invalid for arm in arms], axis=0)) & ~called

@@ -43,6 +43,31 @@ WORLDS = (
         "two-mode-5", "one restart of five 5 % slower", 0.0005, 0.0012, _H200_SESSION, apart=0.05, share=0.2
     ),
 )
+_BY_NAME = {world.name: world for world in WORLDS}
+# What a limit is tried on: quiet, noisy, and slow modes that would have an arm at its limit miss it.
+AT_LIMIT = (
+    *(_BY_NAME[name] for name in ("h200-1", "cpu", "h200-16", "two-mode-5")),
+    World(
+        "two-mode-5-30",
+        "three restarts of ten 5 % slower",
+        0.0005,
+        0.0012,
+        _H200_SESSION,
+        apart=0.05,
+        share=0.3,
+    ),
+    World(
+        "two-mode-9-30",
+        "three restarts of ten 9 % slower",
+        0.0005,
+        0.0012,
+        _H200_SESSION,
+        apart=0.09,
+        share=0.3,
+    ),
+    # Farther apart than two modes of a whole server's number were ever seen (stats/confirm.py): nothing is claimed.
+    _BY_NAME["two-mode"],
+)
 # Those in which a loss of 3 % is ten times what server runs differ by: there it must be seen.
 QUIET = ("h200-1", "sglang")
 

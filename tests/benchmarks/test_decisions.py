@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.decision_sim import rivals
-from benchmarks.decision_sim.arms import Arm, Plan, Side
+from benchmarks.decision_sim.arms import STARTS, Arm, Plan, Side
+from benchmarks.decision_sim.at_limit import CONTROL, OF_ARM, _fixed, _ratio, at_limit
+from benchmarks.decision_sim.at_limit import Plan as LimitPlan
 from benchmarks.decision_sim.draw import Machine, Result, measured
 from benchmarks.decision_sim.judged import by_stored, by_twin
 from benchmarks.decision_sim.ours import gate
@@ -17,6 +19,7 @@ from benchmarks.decision_sim.pinpoint import pinpoint, same_above
 from benchmarks.decision_sim.questions import FLOOR, HIGHER, LEVEL
 from benchmarks.decision_sim.worlds import World
 from tokgate.records import Outcome
+from tokgate.stats.against_limit import against_limit
 from tokgate.stats.decide import decide
 from tokgate.stats.decision import Rule
 from tokgate.stats.levels import RunValues
@@ -76,6 +79,78 @@ def test_a_simulated_session_is_judged_by_the_numbers_of_the_product(kind: Liter
             assert bool(found.regressed[i, question] & confirmed[i, question]) is (
                 one.outcome is Outcome.REGRESSED
             )
+
+
+@pytest.mark.parametrize("kind", ["limit", "ratio"])
+def test_what_lies_at_a_limit_is_judged_by_the_numbers_of_the_product(
+    kind: Literal["limit", "ratio"],
+) -> None:
+    machine = Machine(NOISY, 12, ("at a limit", kind))
+    drawn: dict[str, np.ndarray] = {}
+
+    def side(name: str, runs: int, loss: float) -> Side:
+        starts = machine.starts(machine.runs(machine.session() * 0, loss=loss, at=0, number=runs), STARTS)
+        found = Side.none(12)
+        found.add(starts)
+        drawn[name] = np.exp(measured(starts))
+        return found
+
+    stored = [side(f"stored-{n}", 2, 0.0) for n in range(3)]
+    control, arm = side("control", 2, 0.0), side("arm", 3, 0.05)
+    found, confirmed = _fixed(arm, stored, OF_ARM, 2) if kind == "limit" else _ratio(control, arm, stored, 2)
+    assert 0 < confirmed.sum() < 12
+
+    for i in range(12):
+        told = {
+            (name, question): [
+                RunValues(session=name, launch=str(run), values=tuple(values[i, question, run]))
+                for run in range(values.shape[2])
+            ]
+            for name, values in drawn.items()
+            for question in (CONTROL, OF_ARM)
+        }
+        history, of_twin = (
+            [run for n in range(3) for run in told[f"stored-{n}", question]] for question in (OF_ARM, CONTROL)
+        )
+        rule = Rule(
+            higher_is_better=True,
+            relative=float(FLOOR[OF_ARM]),
+            absolute=0.0,
+            level=float(OF_KIND["limit" if kind == "limit" else "twin"] * LEVEL[OF_ARM]),
+            look=2,
+            same_configuration=kind == "limit",
+        )
+        one = (
+            against_limit(told["arm", OF_ARM], 1.0, rule, history=history)
+            if kind == "limit"
+            else decide(
+                told["arm", OF_ARM],
+                told["control", CONTROL],
+                rule,
+                kind="twin",
+                history=history,
+                beside=of_twin,
+                limit_ratio=1.0,
+            )
+        )
+        assert found.loss[i] == pytest.approx(one.loss)
+        # What two runs of three starts lack of degrees of freedom the product fills up with a prior.
+        assert found.low[i] == pytest.approx(one.low, abs=1e-2)
+        assert bool(confirmed[i]) is one.confirmed
+
+
+@pytest.mark.parametrize("ratio", [True, False])
+@pytest.mark.parametrize("sessions", [0, 6])
+def test_an_arm_at_its_limit_is_called_by_its_losses_and_not_by_its_modes(ratio: bool, sessions: int) -> None:
+    plan = LimitPlan(ratio=ratio, sessions=sessions)
+    modes = World("modes", "three of ten 5 % slower", 0.0002, 0.0005, 0.0002, apart=0.05, share=0.3)
+    at_it, slow = (
+        at_limit(Machine(world, 400, ("limit", ratio, sessions)), loss=loss, plan=plan)
+        for world, loss in ((modes, 0.0), (STILL, 0.04))
+    )
+    assert at_it.called.mean() < 0.015
+    assert at_it.invalid.mean() > 0.7
+    assert slow.called.all()
 
 
 @pytest.mark.parametrize("ways", [("twin",), ("stored",), ("stored", "twin")])

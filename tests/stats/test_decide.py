@@ -90,6 +90,7 @@ def test_what_the_machine_moved_by_itself_is_nobodys_loss() -> None:
     assert moving.outcome is Outcome.INCONCLUSIVE
     assert moving.smallest == pytest.approx(still.smallest + 0.045)
     assert decide(now, stored(), rule, kind="stored", moved=0.01).outcome is Outcome.REGRESSED
+    assert decide(now, stored(), rule, kind="stored", moved=None).outcome is Outcome.INCONCLUSIVE
 
 
 def test_sessions_far_apart_say_that_nothing_could_have_been_seen() -> None:

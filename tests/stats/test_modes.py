@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from tokgate.stats.levels import RunValues
-from tokgate.stats.modes import Restarts, known_spread, restarts_of, two_modes
+from tokgate.stats.modes import Restarts, restarts_of, two_modes
 
 FLOOR = 0.02
 PRIOR = 0.005
@@ -111,14 +111,6 @@ def test_one_run_says_nothing_of_restarts() -> None:
     found = runs(now=(100.0,))
 
     assert (found.seen, found.sd, found.gap) == (0, None, None)
-
-
-def test_few_restarts_are_shrunk_to_the_prior() -> None:
-    told = [RunValues(session="a", launch=str(n), values=(v,)) for n, v in enumerate((100.0, 104.0))]
-    variance, df = known_spread(told, floor=FLOOR)
-
-    assert float(df) > 1
-    assert PRIOR**2 < float(variance) < np.log(1.04) ** 2 / 2
 
 
 def test_no_run_at_all_is_an_error() -> None:

@@ -15,8 +15,13 @@ def stream(*chunks: tuple[float, int], verify_ct: int | None = None, prefill: in
     for gap_ms, tokens in chunks:
         stamps.append(stamps[-1] + round(gap_ms * MS))
         counts.append(counts[-1] + tokens)
+    decode_s = (stamps[-1] - stamps[0]) / 1e9
     generation = make_generation(
-        tokens=counts[-1], chunk_ns=tuple(stamps), chunk_tokens=tuple(counts), end_ns=stamps[-1]
+        tokens=counts[-1],
+        tok_s=(counts[-1] - prefill) / decode_s if decode_s else 44.6,
+        chunk_ns=tuple(stamps),
+        chunk_tokens=tuple(counts),
+        end_ns=stamps[-1],
     )
     if verify_ct is None or generation.counters is None:
         return generation

@@ -10,8 +10,9 @@ from tokgate.rig.models import Rig
 from tokgate.rig.workload import WorkloadSpec
 from tokgate.stats.bounds import DETECT
 from tokgate.stats.starts import enough_starts
-from tokgate.verdicts.metrics import METRICS, Metric, floor_of, throughput_metric
+from tokgate.verdicts.metrics import floor_of
 from tokgate.verdicts.series import series_of
+from tokgate.verdicts.unsteady import moves, steady_metric
 
 from .plan import Batch
 
@@ -49,24 +50,17 @@ def most_starts(rig: Rig, workload: WorkloadSpec) -> int:
 def has_enough(rig: Rig, launch: Launch, workload: WorkloadSpec, generations: Sequence[Generation]) -> bool:
     """Say whether the launch has starts enough of this workload, by how far they spread alone.
 
-    One that failed, or a number that is unknown, asks for no more: the launch is invalid, and stays so.
+    One that failed, or a number that is unknown, asks for no more: the launch is invalid, and stays so. So it is where
+    the numbers are still moving, which spreads them too: more of them would not make it steady.
     """
     judged = [g for g in generations if g.workload == workload.name and not g.warmup]
     if not judged or not all(g.good for g in judged):
         return True
-    metric = watched_metric(rig, launch, workload)
+    metric = steady_metric(rig, launch.arm, workload.name)
     series, _ = series_of(tuple(judged))
     if metric.name not in series:
         return True
-    return enough_starts(
-        series[metric.name].values,
-        detect=DETECT * floor_of(rig, metric).relative,
-        cap=most_starts(rig, workload),
-    )
-
-
-def watched_metric(rig: Rig, launch: Launch, workload: WorkloadSpec) -> Metric:
-    """Return whose spread counts: the throughput, but of speculation the cycle, as prompts differ in acceptance."""
-    if rig.arm(launch.arm).kind == "eagle3":
-        return METRICS["cycle_ms"]
-    return throughput_metric(workload.concurrency)
+    floor = floor_of(rig, metric).relative
+    if moves(series[metric.name].values, floor):
+        return True
+    return enough_starts(series[metric.name].values, detect=DETECT * floor, cap=most_starts(rig, workload))

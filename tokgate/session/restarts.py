@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tokgate.records import Launch, LaunchEvidence
 from tokgate.rig.models import Rig
@@ -22,12 +22,13 @@ def restart_launches(
     """Return the launches of one decision. `runs`: subject -> how many; `number`: of the decision, from 1.
 
     `planned`: all that the rig can launch, whose numbers go on; `made`: the restarts so far. Arms take turns, so that a
-    drift meets them alike.
+    drift meets them alike, and the control comes last, so that it shows one that went on.
     """
     behind = max((int(launch.id.partition("-")[0]) for launch in planned), default=0) + len(made)
     before = Counter(subject_of(launch) for launch in made)
     found: list[Launch] = []
-    for subject in _in_turn(runs):
+    controls = {launch.arm for launch in planned if launch.role == "control"}
+    for subject in _in_turn(runs, last=controls):
         before[subject] += 1
         arm = subject.removesuffix(PHASES)
         label = f"{arm}-phases" if subject.endswith(PHASES) else arm
@@ -66,12 +67,17 @@ def describe_restarts(rig: Rig) -> str:
     spec = rig.sampling
     if spec.gpu_time_s == 0:
         return "no further restarts (sampling.gpu_time_s is 0): losses are called without being confirmed by them"
+    least = f"{spec.least_restarts} of every EAGLE-3 arm in any case, and " if spec.least_restarts else ""
     return (
-        f"up to {spec.most_restarts} restarts of an arm more, within {spec.gpu_time_s:g} s, where these leave a "
+        f"{least}up to {spec.most_restarts} restarts of an arm more, within {spec.gpu_time_s:g} s, where these leave a "
         "question open"
     )
 
 
-def _in_turn(runs: Mapping[str, int]) -> Iterator[str]:
-    for turn in range(max(runs.values(), default=0)):
-        yield from (subject for subject, n in runs.items() if n > turn)
+def _in_turn(runs: Mapping[str, int], *, last: Collection[str]) -> list[str]:
+    """Return the order, made up from its end: turn by turn, of each turn the control first."""
+    backwards = [subject for subject in runs if subject in last]
+    backwards += [subject for subject in reversed(list(runs)) if subject not in last]
+    most = max(runs.values(), default=0)
+    found = [subject for turn in range(most) for subject in backwards if runs[subject] > turn]
+    return found[::-1]

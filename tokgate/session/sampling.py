@@ -80,8 +80,10 @@ class Sampling:
             reckoned = costs_of(self._launches_so_far()).get(subject_of(launch) or "", 0.0)
             if reckoned > self._left_s():
                 self._say(f"{launch.id} is left out: {self._left_words()}, and its last run took more")
-                return
-            self._say(f"{_named(launch)}: {decision.reason}; {self._left_words()}")
+                continue  # the control behind it may still fit
+            closes = launch is launches[-1] and len(launches) > 1 and launch.arm == self._rig.control.name
+            why = "it closes the round, so that a drift shows" if closes else decision.reason
+            self._say(f"{_named(launch)}: {why}; {self._left_words()}")
             found = self._session.measured(launch)
             if found.failure is not None or found.faults:
                 return

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from .bounds import Bounds, spent
+from .confirm import against_fixed
 from .decision import Decision, Rule
 from .judged import (
-    beyond_limit,
     bounds_of,
     change_of,
     interval_of,
@@ -19,7 +19,7 @@ from .judged import (
 )
 from .levels import RunValues, Spread
 from .sides import back, scaled, sides_of
-from .wants import AGREE, wants_of
+from .wants import wants_of
 
 
 def against_limit(
@@ -27,8 +27,8 @@ def against_limit(
 ) -> Decision:
     """Judge the runs of an arm against a fixed limit: `rule`'s floors are not asked, the limit is one.
 
-    pass: the limit is kept with the power asked for. regressed: it is missed at the session's level. Otherwise
-    inconclusive. ValueError as of `decide`, and on a limit that is not positive.
+    pass: the limit is kept with the power asked for. regressed: it is missed at the session's level, by more runs than
+    two modes of restarts explain (confirm.py). Otherwise inconclusive. ValueError as of `decide`, and on a limit that is not positive.
     """
     if not (math.isfinite(limit) and limit > 0):
         raise ValueError(f"a limit of {limit!r}: positive and finite is needed")
@@ -43,8 +43,8 @@ def against_limit(
         return of_a_limit(bounds_of(difference, spread, rule, reference=limit, floor=0.0, look=look))
 
     found = judged()
-    beyond = beyond_limit(sides.now, scaled(limit, rule), rule)
-    confirmed = not rule.confirm or beyond >= AGREE
+    confirmation = against_fixed(sides.now, scaled(limit, rule), rule, sides.history, loss=float(found.loss))
+    confirmed = confirmation.confirmed or not rule.confirm
     outcome = outcome_of(found, confirmed=confirmed)
     return Decision(
         kind="limit",
@@ -68,16 +68,15 @@ def against_limit(
         starts_now=sum(len(run.values) for run in now),
         between_runs=math.sqrt(float(sides.spread_now.variance)),
         between_sessions=None,
-        modes=None,
+        modes=confirmation.modes,
         confirmed=confirmed,
         wants=wants_of(
             judged,
             found,
             rule,
             "limit",
-            beyond=beyond,
-            runs=(len(sides.now), 0),
             outcome=outcome,
+            lacking=confirmation.lacking,
             mixed=sides.mixed,
         ),
         notes=sides.notes,

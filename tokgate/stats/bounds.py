@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from .levels import PRIOR_DF, Floats, Sessions, Spread, together
 
@@ -98,8 +98,8 @@ def bounds(
     sign = -1.0 if higher_is_better else 1.0
     error = np.sqrt(spread.variance)
     for_a_loss = np.asarray(spread.df - doubt)
-    t_alpha = special.stdtrit(for_a_loss, 1 - np.asarray(alpha))
-    t_beta = special.stdtrit(spread.df, 1 - np.asarray(beta))
+    t_alpha = scipy.special.stdtrit(for_a_loss, 1 - np.asarray(alpha))
+    t_beta = scipy.special.stdtrit(spread.df, 1 - np.asarray(beta))
 
     def loss(on_scale: Floats) -> Floats:
         """Positive is worse; `on_scale` counts as worse above 0."""
@@ -121,7 +121,9 @@ def bounds(
         smallest=smallest,
         p=np.asarray(
             np.where(
-                np.isnan(t), 0.5, special.stdtr(for_a_loss, -np.nan_to_num(t, posinf=1e30, neginf=-1e30))
+                np.isnan(t),
+                0.5,
+                scipy.special.stdtr(for_a_loss, -np.nan_to_num(t, posinf=1e30, neginf=-1e30)),
             )
         ),
         regressed=np.asarray((low > 0) & (estimate > floor)),
@@ -138,18 +140,19 @@ def _on_scale(floor: Floats | float, reference: Floats | float, *, sign: float, 
     return np.asarray(floor * np.asarray(reference))
 
 
-def by_modes(before: int, now: int, agreed: Sequence[int] = ()) -> float:
+def by_modes(before: int, now: int, agreed: Sequence[int] = (), *, most: float = 1.0) -> float:
     """Return the greatest chance with which a server of two modes shows `before` runs in one and `now` runs in the other.
 
     p^now (1 - p)^before, of all shares p of the slow mode the worst. It holds for whatever makes restarts fall into two
     modes, and needs no assumption on how far they lie apart.
 
     `agreed`: further sessions that were of one mode each, whichever, by their number of runs: p^n + (1 - p)^n, since
-    a server with two modes shows few of those.
+    a server with two modes shows few of those. `most`: the largest share p that is called a mode, and not what the
+    server is; below 1 it bounds the chance without any run before.
     """
-    if not before or not now:
+    if not now or (not before and most == 1):
         return 1.0
-    shares = np.append(_SHARES, now / (before + now))
+    shares = np.append(most * _SHARES, min(most, now / (before + now)))
     chance = shares**now * (1 - shares) ** before
     for n in agreed:
         chance = chance * (shares**n + (1 - shares) ** n)

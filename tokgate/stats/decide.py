@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from .bounds import DETECT, MODES, Bounds, by_modes, of_stored, of_twins, spent
+from .bounds import DETECT, Bounds, of_stored, of_twins, spent
+from .confirm import against_ratio, against_stored, against_twin, of_agreeing, of_one_mode
 from .decision import Decision, Rule
 from .judged import (
     beyond_limit,
@@ -23,9 +24,9 @@ from .judged import (
     of_a_limit,
     outcome_of,
 )
-from .levels import DOUBT, Floats, RunValues, Spread, of_sessions
-from .sides import back, sessions_note, sides_of
-from .wants import AGREE, wants_of
+from .levels import DOUBT, RunValues, Spread, of_sessions
+from .sides import back, groups_of, sessions_note, sides_of
+from .wants import wants_of
 
 
 def decide(
@@ -36,7 +37,8 @@ def decide(
     kind: Literal["twin", "stored"],
     history: Sequence[RunValues] = (),
     limit_ratio: float | None = None,
-    moved: float = 0.0,
+    moved: float | None = 0.0,
+    beside: Sequence[RunValues] = (),
 ) -> Decision:
     """Compare the runs of an arm with those of its twin in this session, or with those of a stored baseline.
 
@@ -44,7 +46,9 @@ def decide(
     twin. `limit_ratio`: what now / before is held against, as `against_limit` holds a value against a limit; loss,
     bounds and `smallest` are then relative to that, change and interval still to the twin. `moved`: relative, what the
     machine itself has moved by meanwhile, as the controls of a session lie apart: a loss must surely be larger, else a
-    drift just below what voids a session looks like one (benchmarks/decisions.py, "warming"). ValueError on an empty
+    drift just below what voids a session looks like one (benchmarks/decisions.py, "warming"); None where that is unknown,
+    and then none is called. `beside`: stored runs of
+    the twin, which tell as those of `history` whether restarts on this machine have two modes. ValueError on an empty
     side, a value that is not positive and finite, a limit that is not, or one on plain differences.
     """
     if limit_ratio is not None and not (rule.ratio and math.isfinite(limit_ratio) and limit_ratio > 0):
@@ -85,27 +89,33 @@ def decide(
         found = bounds_of(
             against, spread(**more)[0], rule, reference=reference, floor=floor, look=look, doubt=doubt
         )
-        found = found._replace(regressed=found.regressed & (found.low > moved))
+        surely = found.low > moved if moved is not None else np.zeros_like(found.regressed)
+        found = found._replace(regressed=found.regressed & surely)
         return found if limit_ratio is None else of_a_limit(found)
 
     found = judged()
     runs_before = sum(len(group) for group in sides.before)
     beyond = beyond_limit(sides.now, mean_before + held_to, rule)
-    # Runs of one configuration on both sides: two modes of its restarts would look like a loss.
-    asks_modes = kind == "stored" or (rule.same_configuration and limit_ratio is None)
-    agreed = _of_one_mode(sides.history, abs(difference)) if kind == "twin" else ()
-    modes = by_modes(runs_before, len(sides.now), agreed)
-    confirmed = not rule.confirm or (modes <= MODES if asks_modes else beyond >= AGREE)
+    if kind == "stored":
+        confirmation = against_stored(len(sides.now), runs_before)
+    else:
+        others = [*sides.history, *groups_of(beside, rule)]
+        agreed = of_one_mode(others, abs(difference - held_to))
+        if limit_ratio is not None:
+            confirmation = against_ratio(len(sides.now), beyond, runs_before, agreed, loss=float(found.loss))
+        elif rule.same_configuration:
+            confirmation = against_twin(len(sides.now), runs_before, agreed)
+        else:
+            confirmation = of_agreeing(beyond)
+    confirmed = confirmation.confirmed or not rule.confirm
     outcome = outcome_of(found, confirmed=confirmed)
     wants = wants_of(
         judged,
         found,
         rule,
         kind,
-        beyond=beyond,
-        runs=(len(sides.now), runs_before),
         outcome=outcome,
-        agreed=agreed if asks_modes else None,
+        lacking=confirmation.lacking,
         mixed=sides.mixed,
     )
     total, between_sessions = spread()
@@ -126,15 +136,10 @@ def decide(
         starts_now=sum(len(run.values) for run in now),
         between_runs=math.sqrt(float(sides.spread_now.variance)),
         between_sessions=between_sessions,
-        modes=modes if asks_modes else None,
+        modes=confirmation.modes,
         confirmed=confirmed,
         wants=wants,
         moved=moved,
         notes=sides.notes + (sessions_note(sides, rule) if kind == "stored" else ()),
-        **{**numbers_of(found), "smallest": float(found.smallest) + moved},
+        **{**numbers_of(found), "smallest": float(found.smallest) + (moved or 0.0)},
     )
-
-
-def _of_one_mode(history: Sequence[Floats], apart: float) -> tuple[int, ...]:
-    """Return the sizes of those sessions whose runs lie closer together than half of what the sides are apart."""
-    return tuple(len(group) for group in history if len(group) > 1 and np.ptp(group) < apart / 2)

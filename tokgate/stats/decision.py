@@ -23,6 +23,7 @@ class Rule(Record):
     miss: float = 0.05  # the chance to miss a loss of DETECT floors, over all looks
     look: int = 1  # 1, and 1 more for each time that more was measured after a look
     confirm: bool = True  # a loss is called only when restarts confirm it
+    timed: bool = True  # a number that restarts may move; False: one that weights and prompts decide
     same_configuration: bool = True  # both sides are runs of one arm: what runs differ by is theirs together
 
 
@@ -60,7 +61,8 @@ class Decision(Record):
     between_sessions: float | None  # None: not part of this comparison
     modes: float | None  # chance that two modes of restarts alone show this separation; None: not asked
     confirmed: bool
-    moved: float = 0.0  # relative: what the machine has moved by meanwhile; a loss called is surely larger
+    # Relative: what the machine has moved by meanwhile; a loss called is surely larger. None: unknown, none is called.
+    moved: float | None = 0.0
     wants: Wants = Wants()
     notes: tuple[str, ...] = ()
 

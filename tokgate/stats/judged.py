@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 from tokgate.records import Outcome
 
@@ -28,11 +28,13 @@ def known_better(spread: Spread, more: int) -> Spread:
 
 
 def change_of(difference: float, reference: float, rule: Rule) -> float:
+    """Return a difference on the scale as a change relative to `reference`, which is in the metric's unit."""
     return float(relative(np.asarray(difference), reference, ratio=rule.ratio))
 
 
 def interval_of(difference: float, spread: Spread, reference: float, rule: Rule) -> tuple[float, float]:
-    half = float(special.stdtrit(spread.df, (1 + CONFIDENCE) / 2) * np.sqrt(spread.variance))
+    """Return the two-sided interval at CONFIDENCE of such a change, by Student's t of what is known of the spread."""
+    half = float(scipy.special.stdtrit(spread.df, (1 + CONFIDENCE) / 2) * np.sqrt(spread.variance))
     return (
         change_of(difference - half, reference, rule),
         change_of(difference + half, reference, rule),
@@ -49,6 +51,7 @@ def bounds_of(
     look: int,
     doubt: float = 0.0,
 ) -> Bounds:
+    """Bound one difference at what the rule leaves for this look; `reference` in the metric's unit, `floor` relative."""
     return bounds(
         np.asarray(difference),
         spread,
@@ -63,6 +66,7 @@ def bounds_of(
 
 
 def numbers_of(found: Bounds) -> dict[str, float]:
+    """Return the fields of a Decision that are its bounds alone."""
     return {
         "loss": float(found.loss),
         "low": float(found.low),
@@ -73,6 +77,7 @@ def numbers_of(found: Bounds) -> dict[str, float]:
 
 
 def outcome_of(found: Bounds, *, confirmed: bool) -> Outcome:
+    """Return what bounds say; a loss that is not confirmed by restarts is none yet."""
     if found.regressed:
         return Outcome.REGRESSED if confirmed else Outcome.INCONCLUSIVE
     if found.improved:

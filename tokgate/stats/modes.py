@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from tokgate.records.record import Record
 
-from .levels import PRIOR_SHARE, Floats, RunValues, Spread, posterior, sums
+from .levels import PRIOR_SHARE, Floats, RunValues, sums
 
 FEWEST = 3
 WEIGHT = 4.0  # restarts that the prior counts for in the shrunk spread
@@ -129,16 +129,6 @@ def restarts_of(runs: Sequence[RunValues], *, floor: float) -> Restarts:
             "came_back": max(changes) > 1,
         }
     )
-
-
-def known_spread(runs: Sequence[RunValues], *, floor: float) -> Spread:
-    """Return the variance of a run about its session, logarithmic, shrunk to the prior of restarts."""
-    names = dict.fromkeys(run.session for run in runs)
-    groups = [
-        np.array([math.log(statistics.median(run.values)) for run in runs if run.session == name])
-        for name in names
-    ]
-    return posterior((PRIOR_SHARE * floor) ** 2, sums(groups))
 
 
 def _squares(group: Floats) -> Floats:

@@ -39,8 +39,8 @@ def sides_of(
             )
     # A floor beyond 100 % is a rig's way to ask nothing: it says nothing of how far runs differ.
     prior_sd = PRIOR_SHARE * (min(rule.relative, 1.0) if rule.ratio else rule.absolute)
-    of_now, of_before = _groups(now, rule), _groups(before, rule)
-    of_history = _groups(history, rule)
+    of_now, of_before = groups_of(now, rule), groups_of(before, rule)
+    of_history = groups_of(history, rule)
     told = {"now": (now, of_now), "before": (before, of_before)}
     spreads, notes, mixed = {}, [], False
     for side, (runs, groups) in told.items():
@@ -79,10 +79,10 @@ def sessions_note(sides: Sides, rule: Rule) -> tuple[str, ...]:
         return ()
     many = "1 session" if len(sides.before) == 1 else f"{len(sides.before)} sessions"
     unit = f"{sides.prior_sd:.2%}" if rule.ratio else f"{sides.prior_sd:g}"
-    return (f"the baseline is of {many}, so a prior of {unit} between sessions weighs more",)
+    return (f"what it is compared with is of {many}, so a prior of {unit} between sessions weighs more",)
 
 
-def _groups(runs: Sequence[RunValues], rule: Rule) -> list[Floats]:
+def groups_of(runs: Sequence[RunValues], rule: Rule) -> list[Floats]:
     """Return the runs' values on the scale, one array a session."""
     ordered = sorted(runs, key=lambda run: run.session)
     return [

@@ -21,10 +21,12 @@ def concluded(
     look: str,
     instruments: bool = False,
     twin: str | None = None,
+    limit: float | None = None,
 ) -> Verdict:
     """Return the measured value's verdict with what a decision on it says, but for the words of its headline.
 
-    `look`: what to look at where it is a loss. `twin`: the arm of this session on the other side, if any.
+    `look`: what to look at where it is a loss. `twin`: the arm of this session on the other side, if any. `limit`: the
+    speed-up over it that is asked for, if that is what was decided.
     """
     arm = measured.arm or ""
     needs = needs_of(decision.wants, arm=arm, twin=twin, instruments=instruments)
@@ -40,7 +42,7 @@ def concluded(
             "level": asked.share.level,
             "needs": needs,
             "wanted": wanted_of(decision.wants, arm=arm, twin=twin, instruments=instruments),
-            "evidence": (*measured.evidence, *evidence_of(decision, asked, metric)),
+            "evidence": (*measured.evidence, *evidence_of(decision, asked, metric, limit=limit)),
             "warnings": (*measured.warnings, *warnings_of(decision, asked)),
             "do": do,
         }

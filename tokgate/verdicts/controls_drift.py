@@ -1,4 +1,4 @@
-"""The control of a session before its other arms against the control after them."""
+"""The control runs of a session in order of time: before its other arms, after them, and whenever it was restarted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from tokgate.records import LaunchEvidence, Verdict
 from tokgate.rig.models import Rig
 
 from .arm_restarts import Stored, stored_runs, taking
-from .drifting import KNOWN, Drift, drift_between
+from .drifting import KNOWN, Drift, drift_among
 from .establish import Established, establish_workload, invalid
-from .metrics import Metric, floor_of, throughput_metric
+from .metrics import METRICS, Metric, floor_of, throughput_metric
+from .more_starts import more_starts
 from .run_values import values_now
 from .shortfall import Shortfall
 
@@ -22,15 +23,23 @@ CHECK = "drift"
 class Found(NamedTuple):
     drift: Drift
     metric: Metric
-    before: Established
-    after: Established
+    runs: tuple[Established, ...]  # every control that took the workload, in order of time
+
+    @property
+    def before(self) -> Established:
+        return self.runs[0]
+
+    @property
+    def after(self) -> Established:
+        """The run that the drift is told by."""
+        return self.runs[self.drift.at]
 
     @property
     def values(self) -> tuple[float, float]:
-        before, after = (
-            statistics.median(one.series[self.metric.name].values) for one in (self.before, self.after)
-        )
-        return before, after
+        return self.value(self.before), self.value(self.after)
+
+    def value(self, run: Established) -> float:
+        return statistics.median(run.series[self.metric.name].values)
 
 
 def drift_of(
@@ -39,19 +48,20 @@ def drift_of(
     workload: str,
     baseline_runs: Stored | None = None,
 ) -> Found | Verdict | None:
-    """Compare the control before the other arms with the one after them; None where there are no such two.
+    """Hold the control before the other arms against every later one; None where none comes after them.
 
-    Restarts of the control arm tell what its runs differ by. A control that cannot be judged is its `invalid`.
+    `controls`: the control's launches among others, restarts in the order in which they were made. A control that
+    cannot be judged is its `invalid`. `baseline_runs`: stored runs tell what restarts of the arm differ by.
     """
     mine = taking(controls, workload)
     before = next((one for one in mine if one.launch.role == "control"), None)
     after = next((one for one in mine if one.launch.role == "control-again"), None)
     if before is None or after is None:
         return None
-    others = [one for one in mine if one.launch.role == "restart" and one.launch.arm == before.launch.arm]
+    later = [one for one in mine if one.launch.role == "restart" and one.launch.arm == before.launch.arm]
     metric = speed_metric(rig, workload)
     established = []
-    for launch in (before, after, *others):
+    for launch in (before, after, *later):
         found = establish_workload(rig, launch, workload, check=CHECK)
         if isinstance(found, Verdict):
             return found
@@ -64,16 +74,41 @@ def drift_of(
         established.append(found)
     now = values_now(established, metric.name)
     stored = stored_runs((baseline_runs or {}).get(before.launch.arm, ()), metric.name, now)
-    found_drift = drift_between(
-        now[0].values, now[1].values, floor_of(rig, metric), history=(*stored, *now[2:])
-    )
-    return Found(found_drift, metric, established[0], established[1])
+    return Found(drift_among(now, floor_of(rig, metric), stored), metric, tuple(established))
 
 
-def moved_between_controls(rig: Rig, controls: Sequence[LaunchEvidence], workload: str) -> float:
-    """Return what the two controls of a session lie apart, relative, either way; 0 where there are no such two."""
+def moved_between_controls(
+    rig: Rig, controls: Sequence[LaunchEvidence], workload: str
+) -> dict[str, float | None]:
+    """Return per metric what a later control of a session may lie from the first, relative, either way; {} without a later one.
+
+    Each by its own values: load on the host's CPUs moves first-token times, and no decode. Of speed, whose drift is a
+    check of its own, as estimated; of any other number that is not seen to have stayed within its floor as far as its
+    interval reaches. None: too few starts for an interval, some control does not know the number, or cannot be judged.
+    A cycle, which no control has, moves as decode does.
+    """
     found = drift_of(rig, controls, workload)
-    return abs(found.drift.change) if isinstance(found, Found) else 0.0
+    if found is None:
+        return {}
+    if isinstance(found, Verdict):
+        return dict.fromkeys(METRICS.keys() - {speed_metric(rig, workload).name})
+    speed = abs(found.drift.change)
+    moved: dict[str, float | None] = {}
+    for metric in METRICS.values():
+        values = values_now(found.runs, metric.name)
+        if metric.name == found.metric.name or not values:
+            moved[metric.name] = speed
+        elif len(values) < len(found.runs):
+            moved[metric.name] = None
+        else:
+            moved[metric.name] = _at_most(drift_among(values, floor_of(rig, metric)))
+    return moved
+
+
+def _at_most(drift: Drift) -> float | None:
+    if drift.interval is None:
+        return None
+    return abs(drift.change) if drift.state == "none" else max(abs(end) for end in drift.interval)
 
 
 def speed_metric(rig: Rig, workload: str) -> Metric:
@@ -83,7 +118,10 @@ def speed_metric(rig: Rig, workload: str) -> Metric:
 
 def drift_words(found: Found) -> str:
     drift, metric = found.drift, found.metric
+    last = found.after.launch.launch
     told = f"control {metric.bare(found.values[0])} before, {metric.text(found.values[1])} after"
+    if last.role == "restart":
+        told += f" ({last.id})"
     words = {
         "drifted": f"the machine drifted by {drift.change:+.1%}",
         "unsure": f"drift not excluded, {drift.change:+.1%}",
@@ -92,14 +130,29 @@ def drift_words(found: Found) -> str:
     return f"{words}: {told} ({drift.change:+.1%}, {drift.why})"
 
 
+def run_words(found: Found) -> str:
+    """Return every control with its value, in order of time."""
+    told = ", ".join(f"{run.launch.launch.id} {found.metric.bare(found.value(run))}" for run in found.runs)
+    return f"controls in order of time: {told} {found.metric.unit}"
+
+
+def drift_needs(rig: Rig, drift: Drift, arm: str, workload: str) -> str | None:
+    """Return "3 more restarts of baseline" or "2 more generations of single"; None where neither is what is missing."""
+    if drift.lacks_restarts:
+        return _many(KNOWN - drift.seen, f"more restart{{s}} of {arm}")
+    lacking = more_starts(rig, drift.lacks_starts, workload)
+    return f"{lacking} in every run" if lacking is not None else None
+
+
 def drift_do(drift: Drift, workload: str) -> str | None:
     if drift.state == "drifted":
         return "no number of this session stands for the machine: look at clocks, heat and other load, measure again"
     if drift.state == "none":
         return None
     if drift.lacks_restarts:
+        more = _many(KNOWN - drift.seen, "more time{s}")
         return (
-            f"restart the control {KNOWN} more times, or store a baseline of several runs: what its restarts differ by "
+            f"restart the control {more}, or store a baseline of several runs: what its restarts differ by "
             "tells the two apart"
         )
     return f"raise repeats of {workload}, or find what else runs on the machine"
@@ -112,6 +165,10 @@ def restarts_words(drift: Drift) -> str:
             f"granted {drift.restarts:.1%}"
         )
     return (
-        f"{drift.seen} restarts of this arm are known besides: two of them are granted {drift.restarts:.1%}, from the "
+        f"{drift.seen} restart{'' if drift.seen == 1 else 's'} of this arm {'is' if drift.seen == 1 else 'are'} known besides: two of them are granted {drift.restarts:.1%}, from the "
         "most that restarts of a server were seen to differ by"
     )
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what.format(s='' if number == 1 else 's')}"

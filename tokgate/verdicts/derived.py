@@ -47,7 +47,8 @@ class Derivation:
     """Judges the values of an arm: `judge_metric(derive=...)` calls it, once for each margin.
 
     `runs`: the server runs that are judged; they hold the judged series beside their own cycle and accept length.
-    `verify`: one a run, where the metric is one of verify; such runs carry instruments.
+    `verify`: one a run, where the metric is one of verify; such runs carry instruments. `timed`: runs of the arm without,
+    whose starts have the same prompts: they tell which part of what starts differ by is the prompts'.
     """
 
     rig: Rig
@@ -55,6 +56,7 @@ class Derivation:
     controls: Sequence[LaunchEvidence]
     check: str
     verify: Sequence[VerifyPart] = ()
+    timed: Sequence[Established] = ()
 
     def __call__(self, margin: float, measured: Verdict) -> Verdict:
         """Hold what a token takes in cycles against a plain token / (1 + margin), server run by server run.
@@ -105,6 +107,7 @@ class Derivation:
             asked.rule,
             kind="twin",
             limit_ratio=1 / (1 + margin),
+            history=tuple(_without_instruments(run) for run in self.timed),
         )
         told = concluded(
             self.rig,
@@ -168,18 +171,12 @@ class Derivation:
 
     def _per_token(self, metric: Metric, n: int) -> Iterable[float]:
         """Yield, for each start of run `n`, the cycle in ms a token it decodes; the judged verify stands in for its mean."""
-        series, good = self.runs[n].series, self.runs[n].good
-        starts = [tuple(members) for _, members in groupby(good, key=lambda g: g.batch)]
-        for start, (members, cycles, lengths) in enumerate(
-            zip(starts, series["cycle_ms"].by_start, series["accept_length"].by_start, strict=True)
-        ):
-            other = 0.0
-            if self.verify:
-                other = series[metric.name].values[start] - self.verify[n].ms[start]
-            yield statistics.median(
-                (cycle + other) / decoded_a_cycle(length, g.asked_tokens)
-                for g, cycle, length in zip(members, cycles, lengths, strict=True)
-            )
+        run = self.runs[n]
+        other = [0.0] * len(run.series["cycle_ms"].values)
+        if self.verify:
+            judged = run.series[metric.name].values
+            other = [value - part for value, part in zip(judged, self.verify[n].ms, strict=True)]
+        yield from _cycle_a_token(run, other)
 
     def _inputs(self) -> Iterable[str]:
         """Yield what the limit was derived from, each number with the interval of its starts."""
@@ -196,3 +193,22 @@ class Derivation:
                     f"of the same launch, which carries the instruments: verify {told_with_span(part.ms, 2)} ms "
                     f"({part.source}), what is left of the cycle {told_with_span(rest, 2)} ms"
                 )
+
+
+def _without_instruments(run: Established) -> RunValues:
+    cycles = len(run.series["cycle_ms"].values)
+    values = tuple(_cycle_a_token(run, [0.0] * cycles))
+    return RunValues(session="without instruments", launch=run.launch.launch.id, values=values)
+
+
+def _cycle_a_token(run: Established, more_ms: Sequence[float]) -> Iterable[float]:
+    """Yield the cycle in ms a token it decodes, of each start; `more_ms`: what each start's cycles take besides."""
+    starts = [tuple(members) for _, members in groupby(run.good, key=lambda g: g.batch)]
+    series = run.series
+    for members, cycles, lengths, more in zip(
+        starts, series["cycle_ms"].by_start, series["accept_length"].by_start, more_ms, strict=True
+    ):
+        yield statistics.median(
+            (cycle + more) / decoded_a_cycle(length, g.asked_tokens)
+            for g, cycle, length in zip(members, cycles, lengths, strict=True)
+        )

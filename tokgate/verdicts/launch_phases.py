@@ -14,6 +14,7 @@ from tokgate.records.phases import Phase, PhaseReading, PhaseSource
 from tokgate.records.record import Record, Whole
 from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
+from tokgate.stats.levels import RunValues
 from tokgate.stats.phases import PHASES, together
 from tokgate.stats.samples import samples_of
 
@@ -159,6 +160,28 @@ def phases_told(
         warnings=doubts(launch, workload),
     )
     return found if found.odd is None else f"{launch.launch.id}: {found.odd}"
+
+
+def stored_runs_of(kept: Sequence[LaunchPhases]) -> dict[str, tuple[RunValues, ...]]:
+    """Return verify_ms and verify_share of each launch that was kept, one value a barrier start, as their checks have them.
+
+    By the probe alone, as those are. A launch whose probe does not tell a start is left out of that metric.
+    """
+    found: dict[str, list[RunValues]] = {}
+    for one in kept:
+        read = {r.phase: r for r in one.readings if r.source == "probe"}
+        verify, steps = read.get(Phase.VERIFY), _means(read.get(Phase.STEP))
+        if verify is None:
+            continue
+        told = {
+            "verify_ms": tuple(s.p50_ms for s in verify.starts),
+            "verify_share": tuple(s.mean_ms / steps[s.batch] for s in verify.starts if s.batch in steps),
+        }
+        for metric, values in told.items():
+            if values and len(values) == len(verify.starts):
+                run = RunValues(session=one.run_id, launch=one.launch, values=values)
+                found.setdefault(metric, []).append(run)
+    return {metric: tuple(runs) for metric, runs in found.items()}
 
 
 def _cycles(good: Sequence[Generation]) -> Iterator[CycleStart]:

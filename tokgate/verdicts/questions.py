@@ -11,10 +11,10 @@ from tokgate.records.record import Record
 PHASES = "+phases"
 
 
-# The checks on numbers of an arm: what others find inconclusive is not settled by restarts of one.
+# The checks on numbers of an arm, and whether the machine drifted: what others find inconclusive no restart settles.
 NUMBERS = frozenset(
     (
-        "acceptance_length", "cycle_time", "decode_throughput", "speculation_beats_its_twin", "stored_baseline",
+        "acceptance_length", "cycle_time", "decode_throughput", "drift", "speculation_beats_its_twin", "stored_baseline",
         "time_to_first_token", "token_latency", "verify_latency", "verify_share",
     )
 )  # fmt: skip
@@ -32,6 +32,7 @@ class Question(Record):
     metric: str
     settled: bool
     hopeless: bool  # open, and nothing that a session can measure would settle it
+    void: bool = False  # cannot be judged: what it was measured in is invalid, and no restart mends that
     # Open beside a loss of speed of the same arm and workload that is called, and not about speed itself.
     moot: bool = False
     wants: dict[str, int] = {}  # further server runs; of an open question that is not hopeless
@@ -62,12 +63,10 @@ def _questions(
     verdicts: Sequence[Verdict], lost: Collection[tuple[str | None, str | None]]
 ) -> Iterator[Question]:
     for verdict in verdicts:
-        if (
-            verdict.check not in NUMBERS
-            or verdict.arm is None
-            or verdict.workload is None
-            or verdict.metric is None
-        ):
+        if verdict.check not in NUMBERS or verdict.arm is None or verdict.workload is None:
+            continue
+        void = verdict.outcome is Outcome.INVALID
+        if verdict.metric is None and not void:
             continue
         is_open = verdict.outcome is Outcome.INCONCLUSIVE
         wants = {arm: n for arm, n in sorted(verdict.wanted.items()) if n > 0} if is_open else {}
@@ -76,8 +75,9 @@ def _questions(
             check=verdict.check,
             arm=verdict.arm,
             workload=verdict.workload,
-            metric=verdict.metric,
+            metric=verdict.metric or "whatever is measured",
             settled=not is_open,
+            void=void,
             hopeless=is_open and not wants,
             moot=is_open and verdict.metric not in SPEED and (verdict.arm, verdict.workload) in lost,
             wants=wants,

@@ -17,6 +17,7 @@ from .family import Kind, Share, chance, share_of
 from .looks import look_of
 from .metrics import Metric, floor_of
 
+COUNTS = frozenset(("accept_length",))  # what a drafter gets right is the same in either mode of a server
 NOW = "this session"  # beside run ids: a baseline may hold the very run that is judged
 
 
@@ -73,6 +74,7 @@ def asked_of(
         miss=1 - sampling.power,
         look=look_of(one.launch for one in established),
         confirm=sampling.gpu_time_s > 0,
+        timed=metric.name not in COUNTS,
         same_configuration=same_configuration,
     )
     return Asked(rule=rule, share=share)

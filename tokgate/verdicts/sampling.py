@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tokgate.records import Launch, LaunchEvidence, Verdict
 from tokgate.rig.models import Rig
@@ -49,7 +49,37 @@ def next_step(rig: Rig, launches: Sequence[LaunchEvidence], verdicts: Sequence[V
     made = Counter(subject_of(e.launch) for e in launches if e.launch.round)
     costs = costs_of(launches)
     left_runs = {subject: spec.most_restarts - made[subject] for subject in costs}
-    return what_next(questions, costs, left_of(rig, launches), left_runs=left_runs)
+    void = bool(questions) and all(q.void for q in questions)  # nothing of it could be stored either
+    if not void and (more := _least(rig, launches, costs, made)) is not None:
+        return more.model_copy(update={"unsettled": tuple(q.words for q in questions if not q.settled)})
+    return what_next(questions, costs, left_of(rig, launches), left_runs=left_runs, control=rig.control.name)
+
+
+def _least(
+    rig: Rig, launches: Sequence[LaunchEvidence], costs: Mapping[str, float], made: Mapping[str | None, int]
+) -> More | None:
+    """Return the restarts that the rig wants of every arm, a control behind them; None: all are made, or do not fit."""
+    least, control = rig.sampling.least_restarts, rig.control.name
+    ended_badly = {e.launch.arm for e in launches if e.failure is not None or e.faults}
+    runs = {
+        arm.name: least - made.get(arm.name, 0)
+        for arm in rig.arms
+        if arm.kind == "eagle3"
+        and arm.name in costs
+        and arm.name not in ended_badly
+        and made.get(arm.name, 0) < least
+    }
+    if runs and control in costs and control not in ended_badly:
+        runs[control] = 1
+    cost = math.fsum(n * costs[arm] for arm, n in runs.items())
+    if not runs or cost > left_of(rig, launches):
+        return None
+    return More(
+        runs=runs,
+        workloads=tuple(w.name for w in rig.workloads),
+        cost_s=cost,
+        reason=f"sampling.least_restarts = {least}",
+    )
 
 
 def wanted_words(more: More) -> str:

@@ -9,6 +9,10 @@ It goes on only for what is open and can be settled: a clear case, either way, c
 beside a loss that is called is left open, and one that all that is left of the budget could not settle is given up at once. Of several the one is taken up whose
 runs settle most per second. Few runs are asked for together, many by halves: a look costs sharper bounds, and half of
 many runs may show already that the rest is not needed.
+
+Whatever is started again lies behind the control that closed the bracket of the plan, where a slope would look like a loss.
+So restarts of arms bring a restart of the control with them, which comes last (session/restarts.py): the drift check holds
+it against the first one. Launches with instruments lie outside of any bracket, in the plan too, and bring none.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from collections.abc import Mapping, Sequence
 
 from tokgate.records.record import Record
 
-from .questions import Question
+from .questions import PHASES, Question
 
 AT_ONCE = 2  # runs of one arm that are made without a look between them, whatever is wanted
 
@@ -46,44 +50,69 @@ def what_next(
     left_s: float,
     *,
     left_runs: Mapping[str, int],
+    control: str,
 ) -> Stop | More:
     """Decide. `costs`: seconds of one more run of each arm, from those made; `left_runs`: restarts still allowed of it.
 
-    An arm that `costs` or `left_runs` do not name cannot be started again here.
+    `control`: the arm that closes a round of restarts, unless this session cannot start it or none is left of it. An arm that `costs` or `left_runs` do not name cannot be started again here.
     """
     unsettled = [q for q in questions if not q.settled and not q.moot]
     if not unsettled:
-        beside = sum(q.moot for q in questions)
-        rest = f" but {beside} beside a loss that is called" if beside else ""
-        return Stop(reason=f"every question is settled{rest}")
-    within = [q for q in unsettled if not q.hopeless and _fits(q.wants, costs, left_s, left_runs)]
+        return Stop(reason=_nothing_open(questions))
+
+    def closed(runs: Mapping[str, int]) -> dict[str, int]:
+        return {**runs, control: 1} if _open(runs, control, costs, left_runs) else dict(runs)
+
+    within = [q for q in unsettled if not q.hopeless and _fits(closed(q.wants), costs, left_s, left_runs)]
     told = {
         "unsettled": tuple(q.words for q in unsettled),
         "hopeless": tuple(
-            f"{q.words}: {_why_not(q, costs, left_s, left_runs)}" for q in unsettled if q not in within
+            f"{q.words}: {_why_not(q, closed(q.wants), costs, left_s, left_runs)}"
+            for q in unsettled
+            if q not in within
         ),
     }
     if not within:
         many = "the open question" if len(unsettled) == 1 else f"all {len(unsettled)} open questions"
         first = unsettled[0]
         return Stop(
-            reason=f"{many}: not to be settled here; {first.words}: {_why_not(first, costs, left_s, left_runs)}",
+            reason=f"{many}: not to be settled here; {first.words}: "
+            f"{_why_not(first, closed(first.wants), costs, left_s, left_runs)}",
             **told,
         )
     chosen = max(
-        within, key=lambda q: (_settled_by(q.wants, within) / _cost(q.wants, costs), -within.index(q))
+        within, key=lambda q: (_settled_by(q.wants, within) / _cost(closed(q.wants), costs), -within.index(q))
     )
     runs = {arm: n if n <= AT_ONCE else math.ceil(n / 2) for arm, n in chosen.wants.items()}
     served = [q for q in within if set(q.wants) <= set(runs)]
     others = len(served) - 1
     more = f" (and {others} more question{'s' if others > 1 else ''})" if others else ""
     return More(
-        runs=runs,
+        runs=closed(runs),
         workloads=tuple(dict.fromkeys(q.workload for q in served)),
-        cost_s=_cost(runs, costs),
+        cost_s=_cost(closed(runs), costs),
         reason=f"{chosen.why}{more}",
         **told,
     )
+
+
+def _nothing_open(questions: Sequence[Question]) -> str:
+    """Say what became of the questions where none is left to sample for; what is invalid is not settled."""
+    void = [q for q in questions if q.void]
+    if void and len(void) == len(questions):
+        return f"nothing can be judged, and restarts mend nothing: {void[0].why}"
+    beside = sum(q.moot for q in questions)
+    rest = [f"{beside} beside a loss that is called"] if beside else []
+    rest += [f"{len(void)} that cannot be judged ({void[0].why})"] if void else []
+    return "every question is settled" + (f" but {' and '.join(rest)}" if rest else "")
+
+
+def _open(
+    runs: Mapping[str, int], control: str, costs: Mapping[str, float], left_runs: Mapping[str, int]
+) -> bool:
+    """Whether timed runs of other arms would come after the last control, and one more of it can be had."""
+    timed = any(not arm.endswith(PHASES) for arm in runs if arm != control)
+    return timed and control not in runs and control in costs and left_runs.get(control, 0) > 0
 
 
 def _cost(runs: Mapping[str, int], costs: Mapping[str, float]) -> float:
@@ -104,8 +133,13 @@ def _settled_by(runs: Mapping[str, int], questions: Sequence[Question]) -> int:
 
 
 def _why_not(
-    question: Question, costs: Mapping[str, float], left_s: float, left_runs: Mapping[str, int]
+    question: Question,
+    runs: Mapping[str, int],
+    costs: Mapping[str, float],
+    left_s: float,
+    left_runs: Mapping[str, int],
 ) -> str:
+    """`runs`: what it wants, with the control that closes them."""
     if question.hopeless:
         return "no number of restarts in this session would settle it"
     wanted = " and ".join(f"{n} more of {arm}" for arm, n in question.wants.items())
@@ -115,4 +149,6 @@ def _why_not(
     if any(n > left_runs[arm] for arm, n in question.wants.items()):
         most = ", ".join(f"{left_runs[arm]} of {arm}" for arm in question.wants)
         return f"wants {wanted}; {most} are left (sampling.most_restarts)"
-    return f"wants {wanted}, some {_cost(question.wants, costs):.0f} s; {left_s:.0f} s are left (sampling.gpu_time_s)"
+    closing = [arm for arm in runs if arm not in question.wants]
+    beside = f" and {closing[0]} behind them" if closing else ""
+    return f"wants {wanted}{beside}, some {_cost(runs, costs):.0f} s; {left_s:.0f} s are left (sampling.gpu_time_s)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokgate.records import LaunchEvidence
@@ -10,7 +10,7 @@ from tokgate.rig.models import Rig
 from tokgate.stats.steady import NEEDED_FOR_TREND, Steadiness, steadiness_of
 
 from .metrics import METRICS, Metric, floor_of, throughput_metric
-from .series import Series
+from .series import Series, series_of
 from .shortfall import Shortfall
 
 SPREAD = 0.05  # robust CV; a quiet CPU shows 0.01, a busy one 0.2, one GPU 0.001-0.02
@@ -21,6 +21,19 @@ class Found(NamedTuple):
     established: tuple[Shortfall, ...]  # makes the window worthless
     doubts: tuple[Shortfall, ...]  # too few values, or too wide a spread, to tell
 
+    @property
+    def lacks_starts(self) -> int:
+        """How many more starts it takes until a trend could be seen; 0 where what there is settles it."""
+        return 0 if self.established else max(0, NEEDED_FOR_TREND - self.steadiness.n)
+
+
+def warm_up_do(workload: str) -> str:
+    """Return the next step of a first value that lies off, where only one launch was looked at."""
+    return (
+        f"raise warmup of {workload} by one if its other launches begin so too; if none does, look at load and clocks "
+        "of the machine at that time, and measure again"
+    )
+
 
 def steady_metric(rig: Rig, arm: str, workload: str) -> Metric:
     """Return what the machine's own pace is told by: of a speculating arm the cycle, else what speed means.
@@ -30,6 +43,24 @@ def steady_metric(rig: Rig, arm: str, workload: str) -> Metric:
     if rig.arm(arm).kind == "eagle3":
         return METRICS["cycle_ms"]
     return throughput_metric(rig.workload(workload).concurrency)
+
+
+def moves(values: Sequence[float], floor: float) -> bool:
+    """Say whether values in order of time, one a start, surely show a trend or a warm-up that was not over."""
+    if len(values) < 2:
+        return False
+    found = steadiness_of(values)
+    return found.trending(floor) or found.still_warming(floor)
+
+
+def begins_off(rig: Rig, launch: LaunchEvidence, workload: str) -> bool | None:
+    """Say whether the first value of a workload surely lies off the others of its launch; None: too little is known."""
+    good = tuple(g for g in launch.generations if g.workload == workload and g.good and not g.warmup)
+    metric = steady_metric(rig, launch.launch.arm, workload)
+    mine = series_of(good)[0].get(metric.name) if good else None
+    if mine is None or len(mine.values) < 2:
+        return None
+    return steadiness_of(mine.values).still_warming(floor_of(rig, metric).relative)
 
 
 def unsteady(rig: Rig, launch: LaunchEvidence, workload: str, series: Mapping[str, Series]) -> Found | None:
@@ -62,7 +93,7 @@ def _established(found: Steadiness, floor: float, workload: str, told: tuple[str
         shortfalls.append(
             Shortfall(
                 what=f"the warm-up of {workload} was not over: the first value is {found.first:+.1%} off the others",
-                do=f"raise warmup of {workload} by one",
+                do=warm_up_do(workload),
                 evidence=told,
             )
         )

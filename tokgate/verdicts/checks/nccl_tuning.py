@@ -116,7 +116,7 @@ def nccl_tuning(rig: Rig, tuned: Launches, untuned: Launches, workload: str) -> 
                 f"{metric.bare(decision.before)} without, {why(decision, told.needs)}",
                 "launches": tuple(one.launch.launch.id for one in (*on, *off)),
                 "floor": floor_text(floor_of(rig, metric), metric),
-                "wanted": (),  # nobody starts the launch without the block again
+                "wanted": {},  # nobody starts the launch without the block again
                 "do": do,
             }
         ),

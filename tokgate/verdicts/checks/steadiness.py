@@ -10,10 +10,19 @@ from tokgate.stats.compare import p_words
 from tokgate.stats.steady import NEEDED_FOR_TREND
 from tokgate.verdicts.arm_restarts import Stored
 from tokgate.verdicts.controls_drift import CHECK as DRIFT
-from tokgate.verdicts.controls_drift import drift_do, drift_of, drift_words, restarts_words, speed_metric
+from tokgate.verdicts.controls_drift import (
+    drift_do,
+    drift_needs,
+    drift_of,
+    drift_words,
+    restarts_words,
+    run_words,
+    speed_metric,
+)
 from tokgate.verdicts.drifting import KNOWN
 from tokgate.verdicts.establish import establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text
+from tokgate.verdicts.more_starts import more_starts
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.unsteady import SPREAD, steady_metric, unsteady
 
@@ -74,6 +83,7 @@ def steadiness(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict
                 "in order: " + ", ".join(metric.bare(v) for v in series.values),
             ),
             warnings=(*series.warnings, *found.warnings),
+            needs=more_starts(rig, judged.lacks_starts, workload),
             do=problems[0].do if problems else None,
             raw=established.raw,
         ),
@@ -83,11 +93,11 @@ def steadiness(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict
 def drift(
     rig: Rig, controls: Sequence[LaunchEvidence], workload: str, baseline_runs: Stored | None = None
 ) -> tuple[Verdict, ...]:
-    """Compare the control before the other arms with the control after them.
+    """Hold the control before the other arms against the control after them, and against every restart of it.
 
     A change beyond the floors and beyond what restarts of the control differ by, either way, is `invalid`: which of the
-    two tells the truth is not known. Further `controls` are restarts that tell what restarts differ by, and so does
-    what is stored. Without a second control it is `invalid`: nothing was bracketed.
+    two tells the truth is not known. What restarts differ by is known from those of this session and from what is
+    stored. Where too few are, `wanted` asks for them. Without a second control it is `invalid`: nothing was bracketed.
     """
     metric = speed_metric(rig, workload)
     found = drift_of(rig, controls, workload, baseline_runs)
@@ -100,15 +110,16 @@ def drift(
         )
         return (invalid(DRIFT, [shortfall], workload=workload, metric=metric.name),)
     moved, before, after = found.drift, found.before, found.after
+    arm = after.launch.launch.arm
     floor = floor_of(rig, metric)
     return (
         Verdict(
             check=DRIFT,
             outcome=_OUTCOMES[moved.state],
             headline=drift_words(found),
-            arm=after.launch.launch.arm,
+            arm=arm,
             launch=after.launch.launch.id,
-            launches=tuple(c.launch.id for c in controls),
+            launches=tuple(run.launch.launch.id for run in found.runs),
             workload=workload,
             metric=metric.name,
             value=found.values[1],
@@ -123,10 +134,11 @@ def drift(
             ),
             change=moved.change,
             floor=f"{floor_text(floor, metric)}, and {moved.restarts:.1%} between two restarts",
-            needs=f"{KNOWN} more restarts of {after.launch.launch.arm}" if moved.lacks_restarts else None,
-            evidence=(f"{p_words(moved.comparison.p)}, {moved.why}", restarts_words(moved)),
+            needs=drift_needs(rig, moved, arm, workload),
+            wanted={arm: KNOWN - moved.seen} if moved.lacks_restarts else {},
+            evidence=(f"{p_words(moved.comparison.p)}, {moved.why}", restarts_words(moved), run_words(found)),
             warnings=moved.comparison.warnings,
             do=drift_do(moved, workload),
-            raw=(*before.raw, *after.raw),
+            raw=tuple(path for run in found.runs for path in run.raw),
         ),
     )
