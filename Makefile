@@ -1,6 +1,7 @@
 # Everything on a fresh machine: Python 3.11 to 3.13, make, and a package registry.
 #
-#   make gate [RIG=NAME]   the main job: is speculation still worth it, and has anything become slower?
+#   make gate [RIG=NAME] [ARGS="OPTIONS"]   the main job: is speculation still worth it, and has anything become slower?
+#                          ARGS go on to pytest: make gate ARGS="--wait-for-lease 240" waits for another gate
 #   make test              lint aside, everything that is quick, the real CPU server included
 #   make test-all          the rest too
 #   make lint              ruff and mypy
@@ -32,7 +33,7 @@ BUILT_FOR_RIG := $(if $(findstring sglang-cpu,$(RIG)),sglang-cpu)
 .PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests sim-baselines gpu-bundle gpu-collect
 
 help:
-	@sed -n '3,9s/^# *//p' Makefile
+	@sed -n '3,10s/^# *//p' Makefile
 
 venv: .venv/stamp
 
@@ -52,7 +53,7 @@ sglang-cpu:
 
 gate:
 	@$(MAKE) -j2 venv $(BUILT_FOR_RIG)
-	@rc=0; $(VENV) -m pytest perf_tests -m eagle3 --rig $(RIG) || rc=$$?; \
+	@rc=0; $(VENV) -m pytest perf_tests -m eagle3 --rig $(RIG) $(ARGS) || rc=$$?; \
 	words=(pass 'unclassified failure' interrupted 'internal error' 'usage error' 'nothing selected'); \
 	words[10]=inconclusive; words[11]=invalid; words[12]=no-baseline; words[13]=regressed; \
 	echo "gate exit code $$rc: $${words[$$rc]:-ended by a signal}"; exit $$rc

@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tokgate.verdicts.baselines.lock import writing
+
 ROOT = Path(__file__).resolve().parents[2]
 RIG = "sim-8gpu"
 # Era -> where it lies, the scenario that is played, and why it is kept.
@@ -51,7 +53,7 @@ def main() -> None:
 def store(root: Path, more: list[str], why: str, *, sessions: int, add: bool) -> None:
     """Replace or extend the baselines below one root, once all sessions are there: one decision, one anchor."""
     kept = root / "baselines" / RIG
-    with tempfile.TemporaryDirectory() as folder:
+    with writing(root), tempfile.TemporaryDirectory() as folder:
         new = Path(folder, "new")
         (new / "baselines").mkdir(parents=True)
         if add:

@@ -14,6 +14,7 @@ from tokgate.cli.baseline import baseline
 from tokgate.cli.errors import GateGroup
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.rig.models import Rig
+from tokgate.verdicts.baselines.lock import writing
 
 ONE = [{"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 6}]
 
@@ -105,6 +106,37 @@ def test_appending_says_so(checkout: Checkout) -> None:
 
     assert "(extended)" in again.output
     assert "4 server runs" in checkout.tokgate("show", "small").output
+
+
+def test_two_that_append_at_once_lose_nothing(checkout: Checkout) -> None:
+    """Both read, add and write: both wait until nobody else does, and read only then."""
+    checkout.tokgate("update", checkout.run("first", *controls()), "--why", "first")
+    (checkout.root / "rigs").mkdir()
+    program = "from tokgate.cli.main import main; main()"
+    told = [sys.executable, "-c", program, "--root", str(checkout.root), "baseline", "update"]
+    commands = []
+    with writing(checkout.root):
+        for name in ("second", "third"):
+            run = checkout.run(name, *controls())
+            commands.append(
+                subprocess.Popen(
+                    [*told, run, "--why", name, "--append"],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stderr = commands[-1].stderr
+            assert stderr is not None
+            assert "another command is writing baselines here" in stderr.readline()
+    for command in commands:
+        assert command.communicate()[1] == ""
+        assert command.returncode == 0
+
+    (path,) = (path for path in checkout.files() if path.suffix == ".json")
+    sessions = {launch["run_id"] for launch in json.loads(path.read_text())["launches"]}
+    assert sessions == {"first", "second", "third"}
+    assert not list(checkout.root.glob(".*"))
 
 
 def test_an_invalid_run_is_refused_and_nothing_is_written(checkout: Checkout) -> None:
@@ -334,3 +366,41 @@ def test_a_file_of_an_earlier_tokgate_is_shown_and_appended_to(checkout: Checkou
     assert f"44.6 of {written['provenance']['when'][:10]}" in shown.output
     assert checkout.tokgate("update", checkout.run("b", *controls()), "--why", "x", "--append").exit_code == 0
     assert json.loads(path.read_text())["anchor"]["decode_tok_s"]["session_ids"] == ["first"]
+
+
+def test_more_sessions_are_replaced_by_fewer_knowingly_or_not_at_all(checkout: Checkout) -> None:
+    checkout.tokgate("update", *(checkout.run(name, *controls()) for name in "abc"), "--why", "first")
+    (path,) = (path for path in checkout.files() if path.suffix == ".json")
+    before = path.read_bytes()
+    one = checkout.run("one", *controls())
+
+    refused = checkout.tokgate("update", one, "--why", "new")
+    assert refused.exit_code == 4
+    assert "tried: store run one as baseline" in refused.stderr
+    assert "single on baseline: 6 server runs in 3 sessions -> 2 server runs in 1 session" in refused.stderr
+    assert "--append" in refused.stderr
+    assert "--replace" in refused.stderr
+    assert checkout.tokgate("propose", one, "--why", "new").exit_code == 4
+    assert path.read_bytes() == before
+
+    assert checkout.tokgate("update", one, "--why", "new", "--append", "--replace").exit_code == 4
+    told = checkout.tokgate("update", one, "--why", "new", "--replace")
+    assert told.exit_code == 0
+    assert "6 server runs in 3 sessions -> 2 server runs in 1 session" in told.output
+    assert {x["run_id"] for x in json.loads(path.read_text())["launches"]} == {"one"}
+
+
+def test_what_a_baseline_leaves_to_a_prior_is_said_of_each_level(checkout: Checkout) -> None:
+    runs = [checkout.run(name, *controls(), eagle3()) for name in ("a", "b", "c")]
+
+    one = checkout.tokgate("propose", runs[0], "--why", "first").output
+    assert (
+        "  2 server runs in 1 session: how far sessions differ is left to a prior (3 of them tell it)\n"
+        in one
+    )
+    three = checkout.tokgate("update", *runs, "--why", "first").output
+    assert three.count("left to a prior") == 1  # each session has two runs of the control
+    assert (
+        "  3 server runs in 3 sessions: how far server runs within a session differ is left to a prior "
+        "(2 in each tell it: sampling.least_restarts = 1)\n"
+    ) in three

@@ -72,7 +72,7 @@ class Repository(Checkout):
         stored = self.tokgate("update", self.measured("first"), "--why", "first")
         assert stored.exit_code == 0, stored.output
         self.git("add", "-A")
-        self.git("-c", "user.name=ada", "-c", "user.email=a@b", "commit", "-qm", "first")
+        self.commit("first")
 
     @property
     def rig(self) -> Rig:
@@ -86,6 +86,14 @@ class Repository(Checkout):
         return subprocess.run(
             ["git", "-C", str(self.root), *words], check=True, capture_output=True, text=True
         ).stdout
+
+    def commit(self, why: str) -> None:
+        self.git("-c", "user.name=ada", "-c", "user.email=a@b", "commit", "-qm", why)
+
+    def loosen(self) -> None:
+        rig = self.root / "rigs/small.toml"
+        rig.write_text(rig.read_text().replace("creep = 0.05", "creep = 0.5"))
+        self.git("add", "-A")
 
     def propose(self, *words: str) -> Result:
         return self.tokgate("propose", *words, "--why", "a safer sampler", "--who", "ada")
@@ -130,6 +138,16 @@ def test_a_new_file_is_proposed_as_such(repository: Repository) -> None:
     assert repository.tokgate("show", "small").exit_code == 0
 
 
+def test_a_patch_of_a_link_would_have_no_numbers(repository: Repository) -> None:
+    linked = next(path for path in repository.files() if path.suffix == ".json")
+    linked.symlink_to(linked.rename(repository.root / "elsewhere.json"))
+    refused = repository.propose(repository.measured("second", 0.98))
+
+    assert refused.exit_code == 4
+    assert "it is a link" in refused.stderr
+    assert linked.is_symlink()
+
+
 def test_the_page_has_each_number_before_and_after(repository: Repository) -> None:
     repository.propose(repository.measured("second", 0.98))
     page = repository.page()
@@ -144,21 +162,123 @@ def test_the_page_has_each_number_before_and_after(repository: Repository) -> No
     assert "Nothing on record differs" in page
 
 
+def test_an_interval_of_appended_runs_is_told_as_theirs(repository: Repository) -> None:
+    repository.propose(repository.measured("second", 0.97), "--append")
+    row = next(line for line in repository.page().splitlines() if line.startswith("| `decode_tok_s`"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+
+    assert cells[3] == "-1.5%"
+    assert cells[4].startswith("runs that come **-3.0%**: -")
+
+
 def test_limits_loosened_in_the_same_change_are_pointed_out(repository: Repository) -> None:
     rig = repository.root / "rigs/small.toml"
     text = rig.read_text()
     assert "creep = 0.05" in text
     rig.write_text(text.replace("creep = 0.05", "creep = 0.5"))
-    (repository.root / "perf_tests").mkdir()
-    (repository.root / "perf_tests/test_x.py").write_text("")
-    repository.git("add", "-N", "perf_tests")
     told = repository.propose(repository.measured("second"))
 
     assert "loosened in the same change: baselines.creep: 0.05 -> 0.5" in told.output
     page = repository.page()
     assert "## Loosened in the same change (against HEAD" in page
     assert "- **baselines.creep: 0.05 -\\> 0.5**" in page or "- **baselines.creep: 0.05 -&gt; 0.5**" in page
-    assert "perf\\_tests/test\\_x.py" in page
+
+
+LOOSER = "loosened in the same change: baselines.creep: 0.05 -> 0.5"
+
+
+def test_limits_that_the_branch_has_loosened_in_a_commit_are_pointed_out(repository: Repository) -> None:
+    repository.git("branch", "-M", "main")
+    repository.git("checkout", "-qb", "faster-sampler")
+    repository.loosen()
+    repository.commit("faster")
+    repository.git("checkout", "-q", "main")
+    (repository.root / "other").write_text("")  # main went on meanwhile
+    repository.git("add", "other")
+    repository.commit("other")
+    repository.git("checkout", "-q", "faster-sampler")
+    run = repository.measured("second")
+
+    told = repository.propose(run)
+    assert told.exit_code == 0, told.output
+    assert LOOSER in told.output
+    base = repository.git("rev-parse", "--short=10", "main~1").strip()
+    assert f"limits are compared with the merge base with main ({base})" in told.output
+    assert (
+        f"## Loosened in the same change (against the merge base with main ({base})"
+        in repository.page().replace("\\", "")
+    )
+    assert LOOSER not in repository.propose(run, "--against", "HEAD").output
+
+
+def test_the_remote_says_which_branch_is_the_default_one(repository: Repository) -> None:
+    """What `main` has beyond it is not merged yet: it counts."""
+    repository.git("branch", "-M", "main")
+    repository.git("update-ref", "refs/remotes/origin/trunk", "HEAD")
+    repository.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    repository.loosen()
+    repository.commit("faster")
+    told = repository.propose(repository.measured("second")).output
+
+    assert LOOSER in told
+    assert "limits are compared with the merge base with origin/trunk (" in told
+
+
+@pytest.mark.parametrize(
+    ("branch", "said"),
+    [
+        ("main", "all of it is on main, so what its commits loosened is not seen"),
+        ("master", "all of it is on master, so what its commits loosened is not seen"),
+        ("trunk", "neither origin/HEAD nor main nor master is there"),
+    ],
+)
+def test_what_a_comparison_with_head_cannot_see_is_said(
+    repository: Repository, branch: str, said: str
+) -> None:
+    repository.git("branch", "-M", branch)
+    told = repository.propose(repository.measured("second")).output
+
+    assert "limits are compared with HEAD (" in told
+    assert f"{said}: commits" in told or f"{said}; name another revision by --against" in told
+    assert "name another revision by" in repository.page()
+
+
+def test_branches_without_a_common_commit_are_told_apart_from_a_comparison(repository: Repository) -> None:
+    repository.git("branch", "-M", "main")
+    repository.git("checkout", "-q", "--orphan", "alone")
+    repository.commit("alone")
+
+    assert (
+        "HEAD and main have no common commit here" in repository.propose(repository.measured("second")).output
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "perf_tests/test_x.py",
+        "fixtures/x.py",
+        "conftest.py",
+        "pyproject.toml",
+        "tokgate/report/x.py",
+        "tokgate/session/x.py",
+        "tokgate/verdicts/checks/x.py",
+    ],
+)
+@pytest.mark.parametrize("known", [True, False], ids=["changed", "untracked"])
+def test_code_that_judges_and_has_changed_is_named(repository: Repository, name: str, known: bool) -> None:
+    file = repository.root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if known:
+        file.write_text("")
+        repository.git("add", name)
+        repository.commit(name)
+    file.write_text("limit = 1000")
+    (repository.root / "notes.py").write_text("")  # judges nothing
+    repository.propose(repository.measured("second"))
+
+    told = f"are to be read for what they ask: {name}.".replace("_", "\\_")
+    assert told in repository.page()
 
 
 def test_a_run_that_was_judged_by_looser_limits_than_the_file_has_is_pointed_out(

@@ -128,9 +128,9 @@ def test_check_warns_of_starts_too_few_for_an_interval_of_a_phase() -> None:
     assert result.exit_code == 4
     text = " ".join(result.stdout.split())
     assert text.startswith(
-        'sim-8gpu: in order, 1 warning, SIMULATED warning: instruments.repeats = "3": an interval'
+        'sim-8gpu: in order, 1 warning, SIMULATED warning: instruments.repeats = "3": what starts'
     )
-    assert "every limit on a phase will end inconclusive" in text
+    assert "what the probe costs stays unknown without more cost_pairs" in text
     assert "instruments.repeats" not in tokgate("rig", "check", "sim-8gpu").stdout
     skipped = ("--rig-set", "instruments.skip=no time", "--rig-set", "budgets=[]")
     assert "instruments.repeats" not in tokgate("rig", "check", "sim-8gpu", *few, *skipped).stdout
@@ -144,7 +144,7 @@ def test_check_notes_workloads_with_few_starts_and_derived_limits_of_several_str
     result = tokgate("rig", "check", "--strict", "kimi-k2.5-8gpu", *some)
     assert result.exit_code == 0  # notes are no warnings
     text = " ".join(result.stdout.split())
-    assert 'note: workloads.single.repeats = "4": an interval of one launch needs 6 starts' in text
+    assert 'note: workloads.single.repeats = "4": fewer than 6 starts may be too few for steadiness' in text
     assert "under conc8 the break-even is of one stream: all streams together may lose" in text
     plain = " ".join(tokgate("rig", "check", "kimi-k2.5-8gpu").stdout.split())
     assert "note: workloads" not in plain

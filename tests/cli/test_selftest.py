@@ -46,6 +46,20 @@ def test_how_long_is_known_from_the_one_before(tmp_path: Path) -> None:
     assert "8 server runs of about 60 s: 8 min" in found.output
 
 
+def test_a_budget_that_the_one_before_has_shown_to_be_too_little_is_refused(tmp_path: Path) -> None:
+    rig = load_rig("sim-8gpu", root=ROOT)
+    save_selftest(tmp_path, selftest(rig, eight()))
+    same = ("--dry-run", "--store", str(tmp_path), "--plant", "0.05,0.10", "--repeats", "6")
+    found = tokgate(*same, "--budget", "150")
+
+    assert found.exit_code == 4
+    assert "8 server runs of about 60 s: 8 min, and the budget of 150 s leaves 150 s" in found.output
+    assert "do:    --budget 530" in found.output
+    assert tokgate(*same, "--budget", "530").exit_code == 0
+    assert tokgate(*same[:-1], "1", "--budget", "150").exit_code == 0  # of another size: nobody knows
+    assert tokgate(*same, "--budget", "150", "--rig-set", "workloads.single.output_tokens=8").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -53,6 +67,11 @@ def test_how_long_is_known_from_the_one_before(tmp_path: Path) -> None:
         (("--plant", "5"), "a loss of 5 to plant"),
         (("--arm", "nobody"), "no arm 'nobody' in the rig sim-8gpu"),
         (("--restarts", "1"), "0 of 1 server runs as the baseline"),
+        (("--restarts", "-3"), "-2 of -3 server runs as the baseline"),
+        (("--baseline-runs", "-2"), "-2 of 8 server runs as the baseline"),
+        (("--budget", "nan"), "a budget of nan s"),
+        (("--budget", "-5"), "a budget of -5 s"),
+        (("--workload", "single", "--workload", "single"), "workload single is named twice"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong: tuple[str, ...], said: str) -> None:
@@ -69,6 +88,44 @@ def test_what_is_stored_is_shown(tmp_path: Path) -> None:
     assert "1 of 1" in row
     assert "24 of 24" in row
     assert "0 of 1 sessions alarmed (≤ 95 %)" in shown
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from tokgate.cli.main import main
+from tokgate.session.selftest import SelfTesting
+
+def run(self):
+    try:
+        os.kill(os.getpid(), signal.{name})
+        time.sleep(60)
+    finally:
+        os.kill(os.getpid(), signal.{name})  # a closed terminal tells twice
+        print("stopped", flush=True)
+
+SelfTesting.run = run
+main(["--root", {root!r}, "selftest", "--rig", "sim-8gpu", "--store", sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_an_interrupt_before_anything_was_measured_names_no_file(tmp_path: Path, name: str) -> None:
+    """And stops the server in peace, whatever comes again meanwhile."""
+    program = INTERRUPTED.format(name=name, root=str(ROOT))
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stdout.splitlines()[-2:] == ["stopped", "interrupted: nothing was measured yet"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_under_nohup_the_end_of_the_terminal_interrupts_nothing(tmp_path: Path) -> None:
+    program = INTERRUPTED.format(name="SIGHUP", root=str(ROOT)).replace("time.sleep(60)", "sys.exit(7)")
+    ended = subprocess.run(
+        ["nohup", sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 7, ended.stderr
 
 
 @contextmanager
@@ -117,7 +174,7 @@ def test_on_a_simulated_box_a_planted_loss_is_really_lost(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_was_measured_until_an_interrupt_is_kept(tmp_path: Path, number: signal.Signals) -> None:
     with on_a_box(tmp_path, "--restarts", "2", "--plant", "0.3", "--repeats", "3") as program:
         while "single.1: " not in program.hear():

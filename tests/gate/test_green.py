@@ -200,6 +200,7 @@ def test_faster_than_the_baseline_is_improved(green: Green) -> None:
 
 def test_reports_go_where_they_are_told(green: Green) -> None:
     assert green.faster.folder.parent == green.faster.checkout.root / "elsewhere"
+    assert green.faster.verdict["run"]["report_dir"] == str(green.faster.folder.parent)
     assert (green.faster.folder / "report.html").exists()
 
 

@@ -54,7 +54,9 @@ def test_a_leftover_is_named_and_left_alone(host: Host, child: subprocess.Popen[
     (finding,) = without_notes(slate)
     assert finding.severity == "unclean"
     assert f"1 processes of the run {run_id}/02-eagle3 are still there: pid {child.pid}" in finding.what
-    assert f"kill -KILL {child.pid}" in finding.do
+    assert f"pid {os.getpid()} of " in finding.do, "who started it is alive: it is somebody's running gate"
+    assert "kill" not in finding.do
+    assert "wait" in finding.do
     assert child.poll() is None
 
 
@@ -242,3 +244,33 @@ def test_gpus_behind_ssh_are_asked_of_that_hosts_own_nvidia_smi(sshd: Sshd, tmp_
     assert [(g.allocated_mib, g.source) for g in slate.gpus] == [(0.0, "nvidia-smi"), (400.0, "nvidia-smi")]
     (finding,) = without_notes(slate)
     assert "GPU 1 (NVIDIA H200): 400 MiB are allocated, held by no known process" in finding.what
+
+
+def _seen(pid: int, ppid: int, sid: int, comm: str, mark: str | None = None) -> ProcessSeen:
+    return ProcessSeen(
+        pid=pid, start_ticks=pid, ppid=ppid, pgid=sid, sid=sid, state="S", comm=comm, cmdline=comm, mark=mark
+    )
+
+
+@pytest.mark.parametrize(
+    ("above", "kills"),
+    [
+        ((_seen(20, 1, 20, "python"),), False),
+        ((_seen(20, 1, 20, "systemd"),), True),
+        ((), False),
+    ],
+    ids=["its supervisor lives", "an init has taken it in", "its parent cannot be seen"],
+)
+def test_only_what_nobody_holds_any_more_may_be_killed(
+    host: Host, run_id: str, above: tuple[ProcessSeen, ...], kills: bool
+) -> None:
+    """A server whose scheduler has lost its mark: the session tells that it is the server's all the same."""
+    server = (
+        _seen(30, 20, 30, "sglang", run_id),
+        _seen(31, 30, 30, "sglang::sched"),
+        _seen(32, 31, 30, "x", run_id),
+    )
+    slate = slate_of(host, rig(wait_s=1), table=(*above, *server))
+    (finding,) = [f for f in slate.findings if run_id in f.what]
+    assert ("kill -KILL 30 32" in finding.do) is kills
+    assert ("wait" in finding.do) is not kills

@@ -90,7 +90,8 @@ def test_a_second_gate_is_told_who_holds_it_and_what_to_do(host: Host) -> None:
         first.communicate("")
     assert caught.value.found.startswith("another gate is at work on local: run-1 has held it since 2")
     assert f"pid {first.pid} of " in caught.value.found
-    assert f"end pid {first.pid}" in caught.value.do
+    assert "--wait-for-lease SECONDS" in caught.value.do
+    assert f"end pid {first.pid}" not in caught.value.do, "it is at work"
     assert holder is not None
     assert not holder.ours
     with lease(host, "run-2") as held:

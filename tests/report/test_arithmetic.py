@@ -182,3 +182,14 @@ def test_of_several_streams_the_line_is_of_one_and_says_where_all_together_lose(
     assert one_of_several(1.02, (1.01, 1.03), cycle=38.0).endswith("too long); but all 8 together win 2.0 %")
     assert one_of_several(0.99, (0.97, 1.01)).endswith("; all 8 together: not decided")
     assert one_of_several(1.02, (1.01, 1.03)).endswith("(0.9 to spare)")
+
+
+def test_where_the_rig_asks_more_than_break_even_the_line_and_verify_are_held_against_that() -> None:
+    """The cycle takes 30.9 ms; for 1.5x it may take 41.43 / 1.5, and verify 3.3 ms less than its 25.06."""
+    rig = make_rig(twins=[{"at_least": 1.5}])
+    (row,) = arithmetic_rows(rig, make_run(*controls(), eagle3(), carrying(table(*whole()))))
+    assert row.asked_cycle_ms == pytest.approx((row.break_even_cycle_ms or 0) / 1.5)
+    assert row.verify_at_most_ms == pytest.approx(
+        (row.verify_ms or 0) + (row.asked_cycle_ms or 0) - (row.cycle_ms or 0)
+    )
+    assert "for 1.50x at most 27.6 (3.3 too long), break-even 41.4 (10.5 to spare)" in (sentence(row) or "")

@@ -243,3 +243,75 @@ def test_a_share_without_a_metric_has_two_decimals_and_its_interval_a_unit() -> 
     )
     assert "pass         probe_cost  0.01 %" in "\n".join(block(cost))
     assert "  interval: -0.14 … 1.18 %" in verdict_text(cost)
+
+
+def _row(verdict: Verdict) -> str:
+    (row,) = (line for line in block(verdict) if line.lower().startswith(verdict.outcome.value))
+    return row
+
+
+def test_a_speed_up_that_falls_short_shows_the_limit() -> None:
+    row = _row(
+        Verdict(
+            check="speculation_beats_its_twin",
+            outcome=Outcome.REGRESSED,
+            headline="1.05x its twin, below 1.1x",
+            arm="eagle3-2step",
+            launch="02-eagle3-2step",
+            workload="single",
+            metric="decode_tok_s",
+            value=93.4,
+            unit="tok/s",
+            change=0.052,
+            floor="at least 1.1x, surely",
+            n=32,
+        )
+    )
+    assert "limit 1.1x" in row
+    assert "+5.2 %" in row
+    assert "single" in row
+
+
+def test_a_limit_from_break_even_is_told_from_a_written_one() -> None:
+    def verify(label: str, limit: float) -> str:
+        return _row(
+            Verdict(
+                check="verify_latency",
+                outcome=Outcome.PASS,
+                headline="kept",
+                arm="eagle3-2step",
+                launch="05-eagle3-2step-phases",
+                workload="single",
+                metric="verify_ms",
+                value=18.957,
+                unit="ms",
+                floor="kept",
+                reference=Reference(kind="budget", label=label, value=limit),
+            )
+        )
+
+    assert "  limit 19.600" in verify("rig: at most 19.6", 19.6)
+    assert "  derived limit 19.459" in verify("break-even / 1.02", 19.459)
+
+
+def test_a_share_of_steps_reads_in_per_cent() -> None:
+    graphs = Verdict(
+        check="graph_share",
+        outcome=Outcome.PASS,
+        headline="in graphs",
+        launch="05-phases",
+        workload="single",
+        value=1.0,
+        unit="of all steps",
+        n=413,
+    )
+    assert "100% of steps" in _row(graphs)
+
+
+def test_the_command_that_measures_again_has_the_options_that_no_record_keeps() -> None:
+    file = build(examples.run_evidence(), example_verdicts.six_outcomes(), examples.rig())
+    told = " ".join(
+        line.strip() for line in render(file, "r", colour=False, given="--sim-scenario heat").split("\n")
+    )
+    assert "then pytest perf_tests -m eagle3 --sim-scenario heat --rig kimi-8gpu" in told
+    assert "sim-scenario" not in file.model_dump_json()

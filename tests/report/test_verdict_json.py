@@ -8,7 +8,10 @@ import pytest
 
 from tests.report import example_verdicts, examples
 from tokgate.records import Outcome, RunEvidence, Verdict
+from tokgate.report import diagnosed
+from tokgate.report.closing import lines
 from tokgate.report.conclusion import SessionEnd
+from tokgate.report.summary_md import render
 from tokgate.report.verdict_json import build, dump, published_schema, verdict_schema
 
 VALIDATOR = jsonschema.Draft202012Validator(published_schema())
@@ -128,3 +131,19 @@ def test_a_version_that_is_none_does_not_swell_the_file() -> None:
     content = written((), evidence.model_copy(update={"launches": (long,)}))
     assert content["launches"][0]["sglang_version"].startswith("9" * 50 + "… (10000 characters, sha256 ")
     assert len(content["launches"][0]["sglang_version"]) < 120
+
+
+def test_a_diagnosis_that_fails_is_told_and_every_verdict_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("pass")
+
+    monkeypatch.setattr(diagnosed, "diagnose", broken)
+    file = build(examples.run_evidence(), example_verdicts.six_outcomes(), examples.rig())
+
+    assert (file.outcome.value, len(file.verdicts)) == ("regressed", 6)
+    assert file.diagnosis.causes == ()
+    told = "the diagnosis failed (KeyError 'pass', test_verdict_json.py line "
+    assert (file.diagnosis.note or "").startswith(told)
+    for report in (render(file, "reports/x"), " ".join(lines(file, 200))):
+        assert "the diagnosis failed" in report
+        assert "stand" in report

@@ -33,7 +33,7 @@ STRICT: dict[str, Any] = {
          "budgets (verify_ms, arm *, workload *).at_most: 19.6 -> 25"),
         ({"budgets": [*STRICT["budgets"][:2], {"metric": "verify_ms", "break_even_margin": 0.0}]},
          "budgets (verify_ms, arm *, workload *).break_even_margin: 0.02 -> 0"),
-        ({"budgets": STRICT["budgets"][1:]}, "budgets (decode_tok_s, arm *, workload *): at least 80 -> not set"),
+        ({"budgets": STRICT["budgets"][1:]}, "budgets (decode_tok_s, arm *, workload *).at_least: 80 -> not set"),
         ({"floors": {"cycle_ms": {"relative": 0.05, "absolute": 0.1}}}, "floors.cycle_ms.relative: 0.02 -> 0.05"),
         ({"floors": {**STRICT["floors"], "decode_tok_s": {"relative": 0.04, "absolute": 0.5}}},
          "floors.decode_tok_s.relative: 0.02 -> 0.04"),
@@ -59,6 +59,36 @@ def test_every_way_to_ask_less_is_named(changes: dict[str, Any], words: str) -> 
     (one,) = loosened(make_rig(**STRICT), make_rig(**{**STRICT, **changes}), FLOORS)
 
     assert one.words == words
+
+
+PARTICULAR = {"arm": "eagle3-2step", "workload": "single", "at_least": 0.1}
+
+
+def test_a_more_particular_twin_is_named_where_it_asks_less_than_what_held_before() -> None:
+    """Its line is new and no line has changed: what counts for that arm and workload is another limit."""
+    before, now = make_rig(twins=[{"at_least": 1.0}]), make_rig(twins=[{"at_least": 1.0}, PARTICULAR])
+    (one,) = loosened(before, now, FLOORS)
+
+    assert one.words == "twins (arm eagle3-2step, workload single).at_least: 1 -> 0.1"
+    assert loosened(now, before, FLOORS) == ()
+
+
+def test_a_budget_under_a_tighter_one_may_go_and_one_written_out_by_arm_is_the_same() -> None:
+    wide = {"metric": "decode_tok_s", "at_least": 40.0}
+    by_arm = [{**SPEED, "arm": arm.name} for arm in make_rig().arms]
+    before = make_rig(budgets=[SPEED, wide])
+
+    assert loosened(before, make_rig(budgets=[SPEED]), FLOORS) == ()
+    assert loosened(before, make_rig(budgets=by_arm), FLOORS) == ()
+    (one,) = loosened(before, make_rig(budgets=[wide]), FLOORS)
+    assert one.words == "budgets (decode_tok_s, arm *, workload *).at_least: 80 -> 40"
+
+
+def test_a_budget_that_no_longer_holds_for_an_arm_is_named() -> None:
+    narrowed = [{**SPEED, "arm": arm.name} for arm in make_rig().arms if arm.name != "eagle3-2step"]
+    (one,) = loosened(make_rig(budgets=[SPEED]), make_rig(budgets=narrowed), FLOORS)
+
+    assert one.words == "budgets (decode_tok_s, arm *, workload *).at_least: 80 -> not set"
 
 
 def test_asking_more_or_the_same_is_no_loosening() -> None:

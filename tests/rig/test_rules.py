@@ -35,8 +35,17 @@ CHANGED = [
     (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nbreak_even_margin = 5'), "budgets[0].break_even_margin: found 5.0; wanted from 0 to below 1: 0.05 asks speculation to win by 5 %"),
     (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\nbreak_even_margin = -0.05'), "budgets[0].break_even_margin: found -0.05; wanted from 0"),
     (('"decode_tok_s"\nat_least = 10.0', '"cycle_ms"\narm = "baseline"\nbreak_even_margin = 0.05'), 'budgets[0].arm: found "baseline" for cycle_ms; wanted an eagle3 arm'),
+    (("at_least = 10.0", "at_least = 0.0"), "budgets[0].at_least: found 0.0; wanted greater than 0"),
+    (("at_least = 10.0", "at_least = -5.0"), "budgets[0].at_least: found -5.0; wanted greater than 0"),
+    (("at_least = 10.0", "at_most = 0.0"), "budgets[0].at_most: found 0.0; wanted greater than 0"),
+    (("at_least = 10.0", "at_least = 1e308"), "budgets[0].at_least: found 1e+308; wanted less than or equal to"),
+    # floors
+    (("[lossless]", "[floors.decode_tok_s]\nrelative = 1e308\n[lossless]"), "floors.decode_tok_s.relative: found 1e+308; wanted less than or equal to 100"),
+    (("[lossless]", "[floors.decode_tok_s]\nabsolute = 1e308\n[lossless]"), "floors.decode_tok_s.absolute: found 1e+308; wanted less than or equal to"),
     # sampling
     (("[lossless]", "[sampling]\nmost_restarts = 0\n[lossless]"), "sampling.most_restarts: found 0 with gpu_time_s = 600.0; wanted at least 1, or gpu_time_s = 0"),
+    (("[lossless]", "[sampling]\nleast_restarts = 7\n[lossless]"), "sampling.least_restarts: found 7 with most_restarts = 6 and gpu_time_s = 600.0; wanted at most 6"),
+    (("[lossless]", "[sampling]\nleast_restarts = 1\ngpu_time_s = 0\n[lossless]"), "sampling.least_restarts: found 1 with most_restarts = 6 and gpu_time_s = 0.0; wanted at most 0"),
     # settings
     (('OMP_NUM_THREADS = "1"', 'NCCL_PROTO = "Simple"'), 'server.environment.NCCL_PROTO: found "Simple", and "LL" in server.nccl; wanted it in one of the two only'),
     (('OMP_NUM_THREADS = "1"', 'TOKGATE_MARK = "x"'), "server.environment.TOKGATE_MARK: found"),

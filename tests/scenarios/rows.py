@@ -1,7 +1,8 @@
 """The specification: what is played on the box, and what the gate must find.
 
 One row a scenario of simbox/scenarios. `select` keeps to the launches that the scenario can change, and the settings
-to as few generations as the checks need: a row takes a quarter of a minute at most.
+to as few generations as the checks need: a row takes a quarter of a minute, one whose loss restarts have to confirm a
+minute or two.
 """
 
 from __future__ import annotations

@@ -38,7 +38,13 @@ _NO_GRAPH = (
 )
 # Verify takes what it took on the good day; what is left to it until break-even is less.
 _VERIFY_IS_FINE = (
-    Says("verify_latency", REGRESSED, (r"verify p50 1[89]\.\d+ ms .*misses break-even",), metric="verify_ms"),
+    Says(
+        "verify_latency",
+        REGRESSED,
+        (r"verify p50 1[89]\.\d+ ms .*misses (\(not (surely|confirmed by restarts)\) )?break-even",),
+        metric="verify_ms",
+        or_open=True,
+    ),
     Says("verify_share", PASS, (r"; verify 1[89]\.\d+ ms",)),
     Says("phases_agree", PASS),
 )
@@ -154,9 +160,10 @@ SPEED = (
                 REGRESSED,
                 (
                     r"though within its own limit 19\.6: the rest of the cycle takes \d\.\d ms \(draft 3\.\d, ",
-                    r"look at the rest of the cycle first: the longest of the rest is draft_extend",
+                    r"the longest of the rest is draft_extend|beside a loss of speed it is left open",
                 ),
                 metric="verify_ms",
+                or_open=True,
             ),
             *_VERIFY_IS_FINE,
         ),

@@ -15,7 +15,7 @@ def header(**changes: Any) -> str:
         "probe": 1,
         "pid": 7,
         "rank": 0,
-        "mark": "run/01",
+        "mark": "run/05-eagle3-2step-phases",
         "sglang": "0.5.23",
         "clock": "cuda-events",
         "hooked": [f"{phase} sglang.worker.{phase}" for phase in ("draft", "verify", "draft_extend", "step")],

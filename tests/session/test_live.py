@@ -13,6 +13,7 @@ from tests.session.test_run_folder import INFO, LAUNCH
 from tokgate.errors import LeaseFault
 from tokgate.hosts.connection import connect
 from tokgate.hosts.lease import Lease
+from tokgate.records import LaunchEvidence, StartCause, StartFailure
 from tokgate.records.redactor import Redactor
 from tokgate.rig.machine import HostSpec
 from tokgate.session.launch_run import Bench
@@ -92,3 +93,21 @@ def test_an_interruption_before_anything_was_written_ends_the_launch_too(tmp_pat
         live.measured(LAUNCH)
     assert "launch.json" in live.measured(LAUNCH).faults[0]
     assert lease.asked == 1
+
+
+def test_an_argument_that_no_server_of_the_rig_takes_is_tried_once(tmp_path: Path) -> None:
+    live, lease = session(tmp_path, lambda: None)
+    server = live.rig.server.model_copy(update={"args": {"tp_sise": 4}})
+    live.rig = live.rig.model_copy(update={"server": server})
+    failure = StartFailure(
+        cause=StartCause.BAD_ARGUMENT,
+        headline="SGLang refuses server.args.tp_sise (--tp-sise)",
+        do="write tp_size",
+    )
+    live._measured[LAUNCH.id] = LaunchEvidence(launch=LAUNCH, failure=failure)
+
+    other = live.measured(LAUNCH.model_copy(update={"id": "02-again", "role": "control-again"}))
+
+    assert other.failure == failure
+    assert other.notes == ("not tried: 01-baseline failed for a shared cause",)
+    assert lease.asked == 0

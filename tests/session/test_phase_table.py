@@ -163,6 +163,21 @@ def test_a_probe_that_tells_nothing_says_why(tmp_path: Path, content: bytes | No
     assert not table.find(Phase.VERIFY, "probe")
 
 
+def test_a_phase_that_no_judged_start_has_a_call_of_says_why(tmp_path: Path) -> None:
+    """As where the disk was full after the first call of the first start."""
+    written = folder(tmp_path)
+    kept(written, "probe/left.json", b"{}")
+    lines = [*cycles(50 * MS, 3), *cycles(START + 10 * MS, 1)[:1]]
+    whole = file(*lines).splitlines(keepends=True)
+    kept(written, "probe/phases-7.jsonl", b"".join(whole[: 1 + len(lines)]))
+    table = read(written)
+    assert {r.phase for r in table.readings if r.source == "probe"} == {Phase.DRAFT}
+    assert table.unknown["probe"] == (
+        "no call of verify, draft_extend began within a judged start of single; phases-7.jsonl: no end: the process "
+        "was killed, its disk was full, or the file was cut"
+    )
+
+
 BROKEN = {"sglang.a.B.draft": "ImportError: cannot import name 'X'"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.session.rigs import small_rig
 from tests.session.test_plan import instrumented_rig
 from tokgate.records import Launch, LaunchEvidence
@@ -24,15 +26,29 @@ def test_numbers_go_on_after_all_that_the_rig_can_launch_and_arms_take_turns() -
     rig = instrumented_rig()
     last = max(launch.id for launch in possible_launches(rig))
     behind = int(last[:2])
-    first = restarts(rig, {ARM: 2, "baseline": 1})
+    first = restarts(rig, {"baseline": 1, ARM: 2})
     assert [launch.id for launch in first] == [
         f"{behind + 1:02d}-{ARM}-restart-1",
-        f"{behind + 2:02d}-baseline-restart-1",
-        f"{behind + 3:02d}-{ARM}-restart-2",
+        f"{behind + 2:02d}-{ARM}-restart-2",
+        f"{behind + 3:02d}-baseline-restart-1",
     ]
     (second,) = restarts(rig, {ARM: 1}, number=2, made=first)
     assert second.id == f"{behind + 4:02d}-{ARM}-restart-3"
     assert ({launch.round for launch in first}, second.round) == ({1}, 2)
+
+
+@pytest.mark.parametrize(
+    ("runs", "order"),
+    [
+        ({"baseline": 2, ARM: 2}, [ARM, "baseline", ARM, "baseline"]),
+        ({ARM: 1, "baseline": 2}, ["baseline", ARM, "baseline"]),
+        ({ARM: 3, "baseline": 2}, [ARM, ARM, "baseline", ARM, "baseline"]),
+        ({ARM: 1, f"{ARM}+phases": 1, "baseline": 1}, [ARM, f"{ARM}+phases", "baseline"]),
+    ],
+)
+def test_arms_take_turns_and_the_control_comes_last(runs: dict[str, int], order: list[str]) -> None:
+    """A slope meets them alike, and the run behind all others shows it."""
+    assert [subject_of(launch) for launch in restarts(instrumented_rig(), runs)] == order
 
 
 def test_a_restart_is_one_more_run_of_its_arm_and_with_instruments_of_its_phases() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.session.generations import generation
 from tests.session.rigs import small_rig
 from tokgate.errors import UsageError
-from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunInfo
+from tokgate.records import CleanSlate, Fingerprint, Generation, Launch, LaunchEvidence, RunInfo
 from tokgate.records.redactor import Redactor
 from tokgate.session.run_folder import RunFolder, load_run
 
@@ -180,3 +181,56 @@ def test_a_generation_that_ends_before_it_was_sent_is_a_window_of_no_length(tmp_
     (window,) = load_run(tmp_path)[0].launches[0].windows
     assert (window.start_ns, window.end_ns) == (2**62, 2**62)
     assert window.host_unknown == "no rows around it"
+
+
+def test_a_folder_that_holds_another_launch_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    shutil.copytree(tmp_path / "launches/01-baseline", tmp_path / "launches/14-baseline-restart-1")
+
+    with pytest.raises(UsageError) as error:
+        load_run(tmp_path)
+    assert "14-baseline-restart-1" in error.value.tried
+    assert error.value.found == "its launch.json is that of '01-baseline'"
+    assert "renamed or copied" in error.value.do
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"decode_throughput": 0.6}, "decode_throughput 0.6, (tokens - 1) / (e2e - first token)"),
+        ({"e2e_latency_s": -1.0}, "e2e_latency is -1"),
+        ({"spec": {"accept_length": 100.0, "verify_ct": 2}}, "spec_accept_length 100, tokens / verify calls"),
+        ({"spec": {"verify_ct": 2**62}}, f"{2**62} verify calls for"),
+    ],
+)
+def test_counters_edited_in_a_folder_contradict_each_other_again(
+    tmp_path: Path, change: dict[str, Any], words: str
+) -> None:
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH))
+    kept = json.loads(generation(index=0).model_dump_json())
+    kept["counters"] = {"first_token_latency_s": 0.1, "e2e_latency_s": 1.0, **kept["counters"], **change}
+    folder.append_generations(LAUNCH.id, (Generation.model_validate(kept),))
+    (launch,) = load_run(tmp_path)[0].launches
+
+    counters = launch.generations[0].counters
+    assert counters is not None
+    assert any(words in found for found in counters.contradictions)
+    assert {s.value for s in launch.samples if s.metric == "decode_tok_s"} == {None}
+
+
+@pytest.mark.parametrize("limit", ["-5.0", "0.0", "Infinity"])
+def test_a_rig_with_a_limit_that_is_none_is_refused_by_name(tmp_path: Path, limit: str) -> None:
+    written(tmp_path)
+    file = tmp_path / "rig.json"
+    file.write_text(
+        file.read_text().replace(
+            '"budgets": []', f'"budgets": [{{"metric": "decode_tok_s", "at_least": {limit}}}]'
+        )
+    )
+
+    with pytest.raises(UsageError) as error:
+        load_run(tmp_path)
+    assert "rig.json" in error.value.tried
+    assert error.value.found.startswith("budgets.0.at_least: Input should be ")

@@ -6,7 +6,16 @@ import pytest
 
 from tests.verdicts.evidence import make_rig
 from tokgate.errors import UsageError
-from tokgate.session.selftest_plan import Asked, cells_of, check, describe, launches_of, order_of, rig_of
+from tokgate.session.selftest_plan import (
+    Asked,
+    cells_of,
+    check,
+    describe,
+    launches_of,
+    order_of,
+    rig_of,
+    too_little,
+)
 
 RIG = make_rig()
 ARM = next(a.name for a in RIG.arms if a.kind == "eagle3")
@@ -70,6 +79,11 @@ def test_launches_stand_for_the_arm() -> None:
         ({"session_runs": 4}, "3 of 6 server runs as the baseline, 4 as a session"),
         ({"baseline_runs": 0}, "0 of 6 server runs as the baseline"),
         ({"repeats": 0}, "0 starts a block"),
+        ({"workloads": (WORKLOAD.name, WORKLOAD.name)}, f"workload {WORKLOAD.name} is named twice"),
+        ({"budget_s": float("nan")}, "a budget of nan s"),
+        ({"budget_s": float("inf")}, "a budget of inf s"),
+        ({"budget_s": -5.0}, "a budget of -5 s"),
+        ({"budget_s": 0.0}, "a budget of 0 s"),
     ],
 )
 def test_what_could_find_out_nothing_is_refused(wrong: dict[str, object], said: str) -> None:
@@ -82,3 +96,16 @@ def test_how_long_it_takes_is_told_where_it_is_known() -> None:
     lines = list(describe(RIG, asked(), 90.0))
     assert "6 server runs of about 90 s: 9 min" in lines
     assert "how long a server run takes is known after the first one" in list(describe(RIG, asked(), None))
+
+
+def test_a_budget_that_ends_before_anything_is_compared_is_known_by_the_first_run() -> None:
+    eight = {"restarts": 12, "baseline_runs": 4, "session_runs": 4}
+    found = too_little(asked(budget_s=150.0, **eight), done=1, seconds_a_run=66.0, left_s=84.0)
+
+    assert found is not None
+    assert "7 server runs of about 66 s: 8 min" in found.found
+    assert "the budget of 150 s leaves 84 s" in found.found
+    assert found.do.startswith("--budget 590,")  # 66 + 7 * 66 s, and a tenth
+    assert too_little(asked(budget_s=590.0, **eight), done=1, seconds_a_run=66.0, left_s=524.0) is None
+    assert too_little(asked(budget_s=590.0, **eight), done=8, seconds_a_run=66.0, left_s=62.0) is None
+    assert too_little(asked(**eight), done=1, seconds_a_run=66.0, left_s=float("inf")) is None

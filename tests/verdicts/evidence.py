@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 from tokgate.records import (
     CleanSlate,
@@ -179,9 +180,9 @@ def make_launch(
             port=31000,
             base_url="http://127.0.0.1:31000",
             pid=100,
-            start_ticks=100,
+            start_ticks=crc32(id.encode()),
             sid=100,
-            mark="run/01",
+            mark=f"run/{id}",
             started_at="2026-11-29T12:00:00Z",
             ready_after_s=14.0,
             log_file="server.log",
@@ -259,8 +260,14 @@ def restarted(launch: LaunchEvidence, number: int = 1, *, round: int | None = No
     return launch.model_copy(
         update={
             "launch": own,
-            "server": launch.server and launch.server.model_copy(update={"launch": own}),
-            "generations": tuple(g.model_copy(update={"launch": name}) for g in launch.generations),
+            "server": launch.server
+            and launch.server.model_copy(
+                update={"launch": own, "mark": f"run/{name}", "start_ticks": crc32(name.encode())}
+            ),
+            "generations": tuple(
+                g.model_copy(update={"launch": name, "request_id": f"{name}-{g.request_id}"})
+                for g in launch.generations
+            ),
         }
     )
 

@@ -71,4 +71,13 @@ def test_a_loss_is_answered_by_the_cycle_and_by_the_acceptance_that_it_would_nee
 
 def test_a_loss_that_is_not_the_cycles_says_so() -> None:
     found = break_even(accept_length=1.86, tokens=10**6, decode_ms=20.3, cycle_ms=36.6)
-    assert found.answer().startswith("accept length 1.86, cycle 36.6 ms: within break-even (37.8 ms)")
+    assert found.answer(streams=8).startswith(
+        "accept length 1.86, cycle 36.6 ms: within break-even (37.8 ms), so no stream decodes slower"
+    )
+
+
+def test_of_one_stream_nobody_waits_for_another() -> None:
+    found = break_even(accept_length=1.86, tokens=10**6, decode_ms=20.3, cycle_ms=36.6)
+    told = found.answer(1.0, reached=0.99)
+    assert "wait for one another" not in told
+    assert "by these it keeps 1.00x (37.8 ms) while the decode rate reaches 0.99x" in told

@@ -59,26 +59,40 @@ def test_a_limit_is_judged_by_what_restarts_differ_by(
     assert verdict.interval[0] < min(STEADY) < max(STEADY) < verdict.interval[1]
 
 
-def test_a_loss_in_a_single_run_wants_a_restart_first() -> None:
+def test_a_loss_in_a_single_run_wants_restarts_first() -> None:
+    """7 % below the floor: a slow mode of its restarts may lie as far away."""
     verdict = of_runs(run(), at_least=48.0)
 
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert "below the floor 48, not confirmed by restarts" in verdict.headline
-    assert verdict.needs == "1 more restart of baseline"
-    assert verdict.headline.endswith("; needs 1 more restart of baseline")
-    assert verdict.wanted == {"baseline": 1}
-    assert (verdict.do or "").startswith("1 more restart of baseline would settle it")
+    assert verdict.needs == "4 more restarts of baseline"
+    assert verdict.headline.endswith("; needs 4 more restarts of baseline")
+    assert verdict.wanted == {"baseline": 4}
+    assert (verdict.do or "").startswith("4 more restarts of baseline would settle it")
 
 
-def test_a_loss_that_a_restart_confirms_is_regressed() -> None:
-    verdict = of_runs(run(), restarted(run()), at_least=48.0)
+def test_a_loss_farther_than_two_modes_were_ever_seen_apart_wants_one() -> None:
+    verdict = of_runs(run(), at_least=50.0)
 
+    assert (verdict.outcome, verdict.wanted) == (Outcome.INCONCLUSIVE, {"baseline": 1})
+    assert of_runs(run(), restarted(run()), at_least=50.0).outcome is Outcome.REGRESSED
+
+
+def test_a_loss_that_restarts_confirm_is_regressed() -> None:
+    again = [restarted(run(), n, round=1) for n in range(1, 5)]
+    verdict = of_runs(run(), *again, at_least=48.0)
+
+    assert of_runs(run(), *again[:3], at_least=48.0).outcome is Outcome.INCONCLUSIVE
     assert verdict.outcome is Outcome.REGRESSED
     assert verdict.launch == "01-baseline"
-    assert verdict.launches == ("01-baseline", "07-baseline-restart-1")
-    assert verdict.n == 12
+    assert verdict.launches[:2] == ("01-baseline", "07-baseline-restart-1")
+    assert verdict.n == 30
     assert (verdict.needs, verdict.wanted, verdict.warnings) == (None, {}, ())
     assert "launches/07-baseline-restart-1/generations.jsonl" in verdict.raw
+    assert (
+        "a server whose restarts fall into two modes shows this with a chance of at most 0.4%"
+        in verdict.evidence
+    )
 
 
 def test_without_sampling_a_loss_is_called_on_the_run_there_is_and_says_so() -> None:

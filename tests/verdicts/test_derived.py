@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.verdicts.evidence import ONE_RUN, STEADY, controls, eagle3, make_rig, restarted, series
+from tests.verdicts.evidence import (
+    ONE_RUN,
+    STEADY,
+    controls,
+    eagle3,
+    make_generation,
+    make_rig,
+    restarted,
+    series,
+)
 from tests.verdicts.phase_evidence import NAME, carrying, phase, table
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase
@@ -131,6 +140,35 @@ def test_the_limit_is_uncertain_too() -> None:
     assert judged("cycle_ms", 0.3, arm=steady).outcome is Outcome.PASS
     unlike = controls(wide, wide[::-1])
     assert judged("cycle_ms", 0.3, arm=steady, twins=unlike).outcome is Outcome.INCONCLUSIVE
+
+
+def of_prompts(launch: LaunchEvidence) -> LaunchEvidence:
+    """The same cycle, and an acceptance that goes by the prompt: 4 % from start to start, of which nothing is noise."""
+    calls = (138, 132, 144, 135, 141, 138)
+    generations = tuple(
+        make_generation(index=n, launch=launch.launch.id, tok_s=59.8 * 138 / count, verify_ct=count)
+        for n, count in enumerate(calls)
+    )
+    return launch.model_copy(update={"generations": generations})
+
+
+def test_what_prompts_differ_by_is_known_from_the_runs_of_the_session_that_carried_no_instruments() -> None:
+    """Without them one launch with instruments cannot tell it from noise, and another is asked for."""
+    carried, timed = of_prompts(one_run("verify_ms")), of_prompts(eagle3())
+    alone, beside = (
+        next(
+            v
+            for v in verify_latency(
+                rig("verify_ms", 0.29, sampling={}), carried, "single", controls(), timed=runs
+            )
+            if v.metric == "verify_ms"
+        )
+        for runs in ((), (timed,))
+    )
+
+    assert (alone.outcome, alone.wanted) == (Outcome.INCONCLUSIVE, {"eagle3-2step+phases": 1})
+    assert (beside.outcome, beside.wanted) == (Outcome.PASS, {})
+    assert ratio(beside) == ratio(alone)
 
 
 def test_all_of_the_derivation_stands_in_the_evidence() -> None:

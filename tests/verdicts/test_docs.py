@@ -14,14 +14,14 @@ from tokgate.rig.launches import SamplingSpec
 from tokgate.rig.limits import Floor
 from tokgate.stats.bounds import DETECT, MODES, runs_to_confirm
 from tokgate.stats.compare import needed_a_side
-from tokgate.stats.levels import PRIOR_DF, PRIOR_SHARE, PRIOR_WEIGHT
+from tokgate.stats.levels import PRIOR_DF, PRIOR_SHARE, PRIOR_WEIGHT, RunValues
 from tokgate.stats.modes import ALONE, GAP
 from tokgate.stats.steady import BEYOND_LEVEL, FIRST_LEVEL, NEEDED_FOR_TREND, TREND_LEVEL
 from tokgate.stats.summary import needed_for_interval
 from tokgate.verdicts import checks
 from tokgate.verdicts.break_even import break_even
 from tokgate.verdicts.clocks import CAPPED_SPREAD, CLOCK_SPREAD
-from tokgate.verdicts.drifting import KNOWN, UNKNOWN_SD, drift_between
+from tokgate.verdicts.drifting import KNOWN, UNKNOWN_SD, drift_among
 from tokgate.verdicts.family import OF_KIND, PRIMARY_SHARE
 from tokgate.verdicts.headroom import LIMIT
 from tokgate.verdicts.metrics import METRICS, Metric
@@ -81,7 +81,8 @@ def test_the_numbers_in_the_text() -> None:
     assert f"near end of its {1 - 2 * BEYOND_LEVEL:.0%} interval".replace("%", " %") in FLAT
     assert f"{GAP:.0f} times that spread, shrunk" in FLAT
     assert f"({ALONE[4]:.0f} for four runs, {ALONE[8]:.0f} from eight on)" in FLAT
-    granted = drift_between(STEADY, STEADY, Floor(relative=0.02, absolute=0.5)).restarts
+    pair = [RunValues(session="now", launch=name, values=STEADY) for name in ("before", "after")]
+    granted = drift_among(pair, Floor(relative=0.02, absolute=0.5)).restarts
     assert (
         f"once {KNOWN} restarts beyond the first of their session are known; until then {granted:.1%}".replace(
             "%", " %"

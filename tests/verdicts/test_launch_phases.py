@@ -6,7 +6,7 @@ from tests.verdicts.evidence import make_rig
 from tests.verdicts.phase_evidence import NAME, NO_PROBE, agreement, carrying, phase, table, untold
 from tokgate.records import LaunchEvidence
 from tokgate.records.phases import Phase, PhaseReading, PhaseSource
-from tokgate.verdicts.launch_phases import LaunchPhases, launch_phases
+from tokgate.verdicts.launch_phases import LaunchPhases, launch_phases, stored_runs_of
 from tokgate.verdicts.phase_parts import PhaseParts, parts_of
 
 RUN = "20261129T120000-small"
@@ -163,3 +163,19 @@ def test_a_workload_that_the_instruments_leave_out_is_named() -> None:
     rig = make_rig(instruments={"workloads": ["pair"]})
     found = launch_phases(rig, RUN, carrying(table(*whole())), "single")
     assert found == f"{NAME} did not take single: [instruments] of the rig leave it out"
+
+
+def test_what_is_kept_tells_how_far_verify_differs_from_run_to_run() -> None:
+    """As the checks have it: the middle of a start's calls, and its mean of the step's."""
+    found = told(carrying(table(*whole(), phase(Phase.STEP, tuple(30.0 * (1 + n / 1000) for n in range(6))))))
+    again = found.model_copy(update={"run_id": "another"})
+    runs = stored_runs_of((found, again))
+
+    assert [(r.session, r.launch) for r in runs["verify_ms"]] == [(RUN, NAME), ("another", NAME)]
+    assert runs["verify_ms"][0].values[:2] == pytest.approx((25.0, 25.025))
+    assert runs["verify_share"][0].values == pytest.approx((25 / 30,) * 6)
+    assert stored_runs_of(()) == {}
+    without = found.model_copy(
+        update={"readings": tuple(r for r in found.readings if r.phase is not Phase.STEP)}
+    )
+    assert stored_runs_of((without,)).keys() == {"verify_ms"}

@@ -37,7 +37,12 @@ def wanting(arm: str, n: int, *, metric: str = "decode_tok_s", workload: str = "
 
 
 def next_of(*questions: Question, left_s: float = 180.0, left: dict[str, int] | None = None) -> Stop | More:
-    return what_next(questions, COSTS, left_s, left_runs=LEFT if left is None else left)
+    """Decide in a session whose control cannot be started again: nothing closes a round."""
+    return what_next(questions, COSTS, left_s, left_runs=LEFT if left is None else left, control="none")
+
+
+def closed(*questions: Question, left_s: float = 180.0, left: dict[str, int] | None = None) -> Stop | More:
+    return what_next(questions, COSTS, left_s, left_runs=LEFT if left is None else left, control=CONTROL)
 
 
 def test_a_clear_case_costs_nothing_beyond_the_plan() -> None:
@@ -128,10 +133,34 @@ def test_both_sides_of_a_twin_are_started_in_one_round() -> None:
     assert found.cost_s == 40.0
 
 
+def test_restarts_of_an_arm_bring_the_control_that_shows_what_the_machine_did_meanwhile() -> None:
+    found = closed(wanting(ARM, 2))
+    assert isinstance(found, More)
+    assert found.runs == {ARM: 2, CONTROL: 1}
+    assert found.cost_s == 40.0
+    # One that is started anyway closes the round, and with instruments nothing lies within a bracket.
+    for wants in ({ARM: 1, CONTROL: 2}, {CONTROL: 1}, {f"{ARM}+phases": 1}):
+        asked = question().model_copy(update={"hopeless": False, "wants": wants})
+        costs, left = COSTS | {f"{ARM}+phases": 15.0}, LEFT | {f"{ARM}+phases": 6}
+        found = what_next([asked], costs, 180.0, left_runs=left, control=CONTROL)
+        assert isinstance(found, More)
+        assert found.runs == wants
+
+
+def test_no_restart_is_made_whose_control_would_not_fit() -> None:
+    found = closed(wanting(ARM, 2), left_s=39.0)
+    assert isinstance(found, Stop)
+    assert "wants 2 more of eagle3-2step and baseline behind them, some 40 s; 39 s are left" in found.reason
+    # None is left of the control: better unbracketed than not at all.
+    found = closed(wanting(ARM, 2), left_s=39.0, left=LEFT | {CONTROL: 0})
+    assert isinstance(found, More)
+    assert found.runs == {ARM: 2}
+
+
 def test_it_comes_to_an_end_whatever_the_questions_say() -> None:
     """Questions that never settle: each decision takes from what is left, so there are only so many."""
     left, rounds, open_ones = dict(LEFT), 0, [wanting(ARM, 1), wanting(CONTROL, 1)]
-    while isinstance(found := what_next(open_ones, COSTS, 1000.0, left_runs=left), More):
+    while isinstance(found := what_next(open_ones, COSTS, 1000.0, left_runs=left, control=CONTROL), More):
         rounds += 1
         left = {arm: n - found.runs.get(arm, 0) for arm, n in left.items()}
     assert rounds <= 12
@@ -169,6 +198,17 @@ def test_beside_a_loss_that_is_called_nothing_more_is_measured() -> None:
     went_on = next_of(*questions_of([lost, open_too, elsewhere]))
     assert isinstance(went_on, More)
     assert went_on.workloads == ("conc8",)
+
+
+def test_what_is_invalid_is_not_called_settled() -> None:
+    # What was measured in such a window has no number of its own.
+    hot = verdict(Outcome.INVALID, headline="8 GPUs slowed down by heat", metric=None)
+    assert next_of(*questions_of([hot])) == Stop(
+        reason="nothing can be judged, and restarts mend nothing: 8 GPUs slowed down by heat"
+    )
+    assert next_of(*questions_of([verdict(Outcome.PASS), hot])) == Stop(
+        reason="every question is settled but 1 that cannot be judged (8 GPUs slowed down by heat)"
+    )
 
 
 def test_whether_it_is_slower_is_settled_whatever_else_is_called() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,15 +9,10 @@ import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, series
 from tokgate.records import ClientLoad, LaunchEvidence, Liveness, Outcome, Verdict
-from tokgate.rig.limits import Floor
-from tokgate.stats.levels import RunValues
 from tokgate.verdicts.baselines.file import BaselineLaunch
-from tokgate.verdicts.checks.steadiness import drift
-from tokgate.verdicts.drifting import drift_between
 from tokgate.verdicts.validity import between_runs, establish_arm, invalidities, spoiled, with_client
 
 RIG = make_rig()
-FLOOR = Floor(relative=0.02, absolute=0.5)
 OLD = (("a", 44.6), ("a", 44.5), ("b", 44.7), ("b", 44.6), ("c", 44.5), ("c", 44.6))
 
 
@@ -91,39 +85,6 @@ def test_a_control_with_a_fault_of_its_own_leaves_an_arm_to_be_judged() -> None:
     assert isinstance(establish_arm(RIG, (eagle3(),), "single", check="x", beside=(before, dead)), tuple)
     (found,) = invalidities(RIG, (eagle3(), before, dead), "single")
     assert found.what == "04-baseline-again: the server was dead after the last generation (killed)"
-
-
-def test_restarts_of_the_control_tell_what_its_restarts_differ_by() -> None:
-    """6 % between the controls: nobody knows. Four restarts on one spot say that it is no restart."""
-    pair = controls(STEADY, times(0.94))
-    (unknown,) = drift(RIG, pair, "single")
-    assert unknown.outcome is Outcome.INCONCLUSIVE
-    assert "too few restarts of this arm are known" in unknown.headline
-    assert "restart the control 3 more times" in (unknown.do or "")
-
-    more = tuple(restart(times(0.94 + n / 1000), n) for n in range(1, 5))
-    (known,) = drift(RIG, (*pair, *more), "single")
-    assert known.outcome is Outcome.INVALID
-    assert "(standard deviation, 3 seen)" in known.evidence[1]
-
-
-def test_restarts_that_differ_by_two_per_cent_are_no_drift() -> None:
-    """EAGLE-3 at sixteen streams: 1.9 % between restarts. Stored runs say so; a session is called in one of 50 at most."""
-    random.seed(19)
-
-    def run(session: str = "now", launch: int = 0) -> RunValues:
-        level = random.gauss(1, 0.019)
-        values = tuple(level * random.gauss(1, 0.0007) for _ in range(6))
-        return RunValues(session=session, launch=str(launch), values=values)
-
-    drifted = dict.fromkeys((True, False), 0)
-    for known in drifted:
-        for _ in range(400):
-            history = [run(session, launch) for session in "abc" for launch in range(3)] if known else []
-            drifted[known] += drift_between(run().values, run().values, FLOOR, history).state == "drifted"
-
-    most = 400 * 0.02
-    assert max(drifted.values()) <= most + 3 * most**0.5
 
 
 def test_two_modes_forbid_judging_the_arm_that_has_them() -> None:
@@ -221,3 +182,50 @@ def test_no_outcome_survives_a_window_that_was_not_fit(outcome: Outcome) -> None
     assert (turned.value, turned.wanted, turned.needs) == (40.1, {}, None)
     assert turned.do is not None
     assert spoiled(verdict, ()) is verdict
+
+
+def copy_of(launch: LaunchEvidence, **server: Any) -> LaunchEvidence:
+    """The folder of a launch once more, under the name of a restart; `server`: what else was edited."""
+    name = "09-eagle3-2step-restart-1"
+    assert launch.server is not None
+    return launch.model_copy(
+        update={
+            "launch": launch.launch.model_copy(update={"id": name, "role": "restart", "round": 1}),
+            "generations": tuple(g.model_copy(update={"launch": name}) for g in launch.generations),
+            "server": launch.server.model_copy(update=server),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("edited", "same"),
+    [
+        ({}, "the same mark run/02-eagle3-2step"),
+        ({"mark": "run/09"}, "the same process, 100 of local, started at 2026-11-29T12:00:00Z"),
+        ({"mark": "run/09", "pid": 101}, "the same answer, 02-eagle3-2step-single-0"),
+    ],
+)
+def test_a_launch_that_was_copied_is_no_further_server_run(edited: dict[str, Any], same: str) -> None:
+    arm = eagle3()
+    refused = establish_arm(RIG, (arm, copy_of(arm, **edited)), "single", check="x", beside=controls())
+
+    assert isinstance(refused, Verdict)
+    assert refused.outcome is Outcome.INVALID
+    assert (
+        "02-eagle3-2step and 09-eagle3-2step-restart-1 are one server run under two names" in refused.headline
+    )
+    assert same in refused.headline
+    assert "judge the run folder as it was written" in (refused.do or "")
+
+
+def test_a_control_that_was_copied_brackets_no_drift() -> None:
+    first, _ = controls()
+    again = copy_of(first).model_copy(
+        update={
+            "launch": first.launch.model_copy(
+                update={"id": "09-eagle3-2step-restart-1", "role": "control-again"}
+            )
+        }
+    )
+
+    assert "one server run under two names" in invalidities(RIG, (first, eagle3(), again), "single")[0].what

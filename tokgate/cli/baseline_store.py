@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from tokgate.cli.against import against
-from tokgate.cli.checkout import pass_root
 from tokgate.cli.judged import judged
+from tokgate.cli.storing import storing
 from tokgate.cli.telling import tell
 from tokgate.errors import BaselineError, UsageError
 from tokgate.report import proposal_md, simulated
@@ -22,60 +22,30 @@ from tokgate.rig.models import Rig
 from tokgate.session.run_folder import load_run
 from tokgate.verdicts.baselines.draft import Draft, Given, Request
 from tokgate.verdicts.baselines.load import find, refuse_mixture
+from tokgate.verdicts.baselines.lock import writing
 from tokgate.verdicts.baselines.patch import patch
 from tokgate.verdicts.baselines.save import save_all, written
 from tokgate.verdicts.baselines.update import drafts
 
-_OPTIONS = (
-    click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path)),
-    click.option("--why", required=True, help="The reason, for whoever reads it in a year."),
-    click.option("--arm", help="Only this arm; all arms of the runs by default."),
-    click.option(
-        "--append", is_flag=True, help="Add the runs' launches to those stored, rather than replace them."
-    ),
-    click.option(
-        "--despite-doubts",
-        is_flag=True,
-        help="Store runs that ended regressed, drifted or were unsteady, or a raised number on little evidence, all the same.",
-    ),
-    click.option(
-        "--despite-creep",
-        metavar="REASON",
-        help="Accept losses that add up beyond the creep budget of the rig, and say why.",
-    ),
-    click.option(
-        "--portable",
-        is_flag=True,
-        help="Leave out what is known of the machine: for a baseline that travels with the checkout.",
-    ),
-    click.option("--who", default=getpass.getuser, help="Who decides this; your login name by default."),
-    pass_root,
-)
-
-
-def _storing(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
 
 @click.command()
-@_storing
+@storing
 def update(root: Path, /, **asked: Any) -> None:
     """Store what the RUNs (folders below reports/) measured, as one baseline; refused when one of them is invalid.
 
     A run that ended regressed is stored with --despite-doubts alone. All files are written before the first line.
     """
-    _, found, _ = _drawn_up(root, **asked)
-    _store(root, found, append=asked["append"])
+    with writing(root, _waiting):  # what is added to is what is written over
+        _, found, _ = _drawn_up(root, **asked)
+        _store(root, found)
+    _tell(found, append=asked["append"], stored=True)
 
 
 @click.command()
 @click.option(
     "--against",
     "revision",
-    default="HEAD",
-    help="The git revision that limits are compared with; HEAD by default.",
+    help="The git revision that limits are compared with; by default where this branch left the default branch.",
 )
 @click.option(
     "--out",
@@ -83,34 +53,38 @@ def update(root: Path, /, **asked: Any) -> None:
     help="Where the proposal goes; a new folder below reports/proposals/ by default.",
 )
 @click.option("--write", is_flag=True, help="Store it as well, as `update` does.")
-@_storing
-def propose(root: Path, /, revision: str, out: Path | None, *, write: bool, **asked: Any) -> None:
+@storing
+def propose(root: Path, /, revision: str | None, out: Path | None, *, write: bool, **asked: Any) -> None:
     """Write a proposal for a review: a patch of baselines/, and what it does to each number.
 
     baselines.patch is for `git apply`; proposal.md has metric, before, after, change with its interval, creep, what
     differs of machine and tree, and which limits are loosened in the same change. Nothing is stored without --write.
     """
-    rig, found, request = _drawn_up(root, **asked)
-    loose = against(root, revision, rig)
-    page = proposal_md.render(rig, found, request, loose)
-    diff = "".join(_patch(root, draft) for draft in found if draft.kept is None)
-    folder = out if out is not None else _new_folder(root, rig, request)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "baselines.patch").write_text(diff, encoding="utf-8", newline="")
-        (folder / "proposal.md").write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(
-            tried=f"write the proposal {folder}",
-            found=error.strerror or str(error),
-            do="name another folder: --out FOLDER",
-        ) from error
-    if write:
-        _store(root, found, append=asked["append"])
-    else:
-        _tell(found, append=asked["append"], stored=False)
+    with writing(root, _waiting) if write else nullcontext():
+        rig, found, request = _drawn_up(root, **asked)
+        loose = against(root, revision, rig)
+        page = proposal_md.render(rig, found, request, loose)
+        diff = "".join(_patch(root, draft) for draft in found if draft.kept is None)
+        folder = out if out is not None else _new_folder(root, rig, request)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "baselines.patch").write_text(diff, encoding="utf-8", newline="")
+            (folder / "proposal.md").write_text(page, encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise UsageError(
+                tried=f"write the proposal {folder}",
+                found=error.strerror or str(error),
+                do="name another folder: --out FOLDER",
+            ) from error
+        if write:
+            _store(root, found)
+    _tell(found, append=asked["append"], stored=write)
     for one in (*loose.limits, *loose.baselines):
         tell(f"loosened in the same change: {one_line(one)}")
+    if loose.revision is not None:
+        tell(
+            f"limits are compared with {one_line(loose.revision)}{f': {one_line(loose.narrow, 300)}' if loose.narrow else ''}"
+        )
     if loose.unknown is not None:
         tell(f"whether a limit is loosened is not known: {one_line(loose.unknown)}")
     tell(f"read  {folder / 'proposal.md'}")
@@ -125,6 +99,7 @@ def _drawn_up(
     why: str,
     arm: str | None,
     append: bool,
+    replace: bool,
     despite_doubts: bool,
     despite_creep: str | None,
     portable: bool,
@@ -137,6 +112,12 @@ def _drawn_up(
                 found=f"{option} is empty",
                 do=f'say why these numbers are right: {option} "new driver, checked against …"',
             )
+    if append and replace:
+        raise BaselineError(
+            tried="store a baseline with --append and --replace",
+            found="the one adds to what is stored, the other takes its place",
+            do="leave one of them out",
+        )
     given = []
     for run in runs:
         evidence, rig = load_run(run)
@@ -153,6 +134,7 @@ def _drawn_up(
         why=why,
         arm=arm,
         append=append,
+        replace=replace,
         despite_doubts=despite_doubts,
         despite_creep=despite_creep,
         portable=portable,
@@ -168,10 +150,13 @@ def _drawn_up(
     return rig, found, request
 
 
-def _store(root: Path, found: Sequence[Draft], *, append: bool) -> None:
+def _store(root: Path, found: Sequence[Draft]) -> None:
     # All of them are drawn up before any is written, and written before any is told: nothing is left half done.
     save_all(root, [draft.new for draft in found if draft.kept is None])
-    _tell(found, append=append, stored=True)
+
+
+def _waiting() -> None:
+    click.echo("another command is writing baselines here: waiting for it", err=True)
 
 
 def _tell(found: Sequence[Draft], *, append: bool, stored: bool) -> None:
@@ -196,6 +181,12 @@ def _tell(found: Sequence[Draft], *, append: bool, stored: bool) -> None:
 
 def _patch(root: Path, draft: Draft) -> str:
     path = root / draft.new.name
+    if path.is_symlink():
+        raise BaselineError(
+            tried=f"propose a change of {path}",
+            found="it is a link: of those git keeps where they point to, and a patch has no numbers of it",
+            do="store it, which writes through the link: tokgate baseline update …",
+        )
     before = None
     if draft.old is not None:
         try:

@@ -16,7 +16,15 @@ from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
 from tokgate.session.history_file import history_path, read
-from tokgate.verdicts.baselines.history import Entry, Standing, points, standings
+from tokgate.verdicts.baselines.history import (
+    LATEST,
+    Entry,
+    Session,
+    Standing,
+    points,
+    sessions_of,
+    standings,
+)
 from tokgate.verdicts.baselines.load import folder_of
 from tokgate.verdicts.metrics import METRICS, Metric
 
@@ -34,7 +42,10 @@ _DEFAULT = ("decode_tok_s", "cycle_ms", "accept_length")
 @click.option("--arm", help="Only this arm.")
 @click.option("--workload", help="Only this workload.")
 @click.option(
-    "--last", default=20, show_default=True, help="Sessions that are printed; change points are of all."
+    "--last",
+    default=20,
+    show_default=True,
+    help=f"Sessions that are printed; change points are of the latest {LATEST}.",
 )
 @click.option(
     "--file",
@@ -83,8 +94,9 @@ def history(
     rig = _rig(root, rig_name)
     printed = False
     for key in _series(mine, arm, workload):
+        sessions = sessions_of(mine, *key)
         for metric in chosen:
-            for line in _lines(rig, mine, key, metric, last=last):
+            for line in _lines(rig, sessions, key, metric, last=last):
                 printed = True
                 tell(line)
     if not printed:
@@ -123,10 +135,10 @@ def _series(entries: list[Entry], arm: str | None, workload: str | None) -> list
 
 
 def _lines(
-    rig: Rig | None, entries: list[Entry], key: tuple[str, str, str], metric: Metric, *, last: int
+    rig: Rig | None, sessions: list[Session], key: tuple[str, str, str], metric: Metric, *, last: int
 ) -> Iterator[str]:
     arm, workload, identity = key
-    series = points(entries, arm, workload, identity, metric)
+    series = points(sessions, metric)
     if not series:
         return
     found = standings(rig, metric, series)

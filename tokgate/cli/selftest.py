@@ -23,10 +23,10 @@ from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
 from tokgate.session.commit import commit_of
 from tokgate.session.selftest import SelfTesting
-from tokgate.session.selftest_plan import Asked, check, describe
+from tokgate.session.selftest_plan import Asked, check, describe, too_little
 from tokgate.stats.bounds import MODES, by_modes, runs_to_confirm
 from tokgate.verdicts.metrics import METRICS, floor_of
-from tokgate.verdicts.selftest_file import FOLDER, percent, stored_selftests
+from tokgate.verdicts.selftest_file import FOLDER, percent, settings_of, stored_selftests
 
 INTERRUPTED = 2  # pytest's own code for it
 MOST_STORED = 4  # with as many again they confirm a loss
@@ -113,6 +113,7 @@ def selftest(
     )
     check(rig, asked)
     known = next((one.seconds_a_run for _, one in before if _alike(one, asked)), None)
+    _refuse_too_little(rig, asked, [one for _, one in before])
     for line in describe(rig, asked, known):
         tell(line)
     for line in _never(rig, asked):
@@ -124,17 +125,29 @@ def selftest(
     testing = SelfTesting(
         rig, asked, name=name, folder=folder, root=root, store=place, commit=commit_of(root), say=tell
     )
+    file = place / FOLDER / rig.name / f"{name}.json"
     try:
         with _terminated():
             found = testing.run()
     except KeyboardInterrupt:
-        tell(f"interrupted: what was measured is kept in {place / FOLDER / rig.name / f'{name}.json'}")
+        kept = f"what was measured is kept in {file}" if file.is_file() else "nothing was measured yet"
+        tell(f"interrupted: {kept}")
         raise SystemExit(INTERRUPTED) from None
     for line in result(found):
         tell(line)
-    tell(f"stored: {place / FOLDER / rig.name / f'{name}.json'}; raw: {folder}")
+    tell(f"stored: {file}; raw: {folder}")
     if not found.complete:
         raise SystemExit(EXIT_CODES[Outcome.INCONCLUSIVE])
+
+
+def _refuse_too_little(rig: Rig, asked: Asked, before: Sequence[SelfTest]) -> None:
+    """UsageError where an earlier self-test of the same work tells that the budget compares nothing."""
+    seconds = next((one.seconds_a_run for one in before if _same_work(rig, one, asked)), None)
+    if seconds is None or asked.budget_s is None:
+        return
+    found = too_little(asked, done=0, seconds_a_run=seconds, left_s=asked.budget_s)
+    if found is not None:
+        raise UsageError(tried="planning a self-test", found=f"as the one before: {found.found}", do=found.do)
 
 
 def _show(rig: Rig, stored: Sequence[SelfTest]) -> None:
@@ -162,7 +175,7 @@ def _never(rig: Rig, asked: Asked) -> Iterator[str]:
 
 
 def _session_runs(later: int, stored: int) -> int:
-    return max(1, min(later, runs_to_confirm(stored) or later))
+    return max(1, min(later, runs_to_confirm(max(1, stored)) or later))  # fewer than one is refused later
 
 
 def _levels(text: str) -> tuple[float, ...]:
@@ -180,15 +193,31 @@ def _alike(one: SelfTest, asked: Asked) -> bool:
     return one.arm == asked.arm and one.workloads == asked.workloads and len(one.levels) == len(asked.levels)
 
 
+def _same_work(rig: Rig, one: SelfTest, asked: Asked) -> bool:
+    """Say whether its server runs did what those asked for will do, so that they take as long."""
+    now = settings_of(rig)
+    parts = ("server", "arms", "prompt_sets", "workloads")
+    starts = {len(v) for run in one.launches for b in run.blocks for v in b.values.values()}
+    wanted = {asked.repeats or rig.workload(name).repeats for name in asked.workloads}
+    return (
+        _alike(one, asked) and starts == wanted and all(one.settings.get(part) == now[part] for part in parts)
+    )
+
+
 @contextmanager
 def _terminated() -> Iterator[None]:
-    """Take SIGTERM for Ctrl-C: the server is stopped and what was measured is kept."""
+    """Take SIGTERM, and the end of the terminal, for Ctrl-C: the server is stopped and what was measured is kept."""
+    # Under nohup SIGHUP is ignored, and stays so.
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
 
     def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal calls it
+        for one in numbers:  # a closed terminal tells twice: the second would break into stopping and storing
+            signal.signal(one, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

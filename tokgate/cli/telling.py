@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -9,10 +10,12 @@ import click
 
 
 def tell(line: str) -> None:
-    """Print a line. A reader that has gone away, `| head -3`, ends nothing: the rest of it goes nowhere."""
+    """Print a line. A reader that has gone away, `| head -3` or a closed terminal, ends nothing: the rest goes nowhere."""
     try:
         click.echo(line)
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):
+            raise
         # What lies unwritten in the stream is tried again at the end of the process: give it somewhere to go.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

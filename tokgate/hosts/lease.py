@@ -147,8 +147,8 @@ def _taken(host: Host, held: dict[str, Any]) -> LeaseFault:
             f" (pid {held['pid']} of {held['where']}, heard of {held['heard_s_ago']:.0f} s ago)"
         ),
         do=(
-            f"wait until it is done, which --wait-for-lease SECONDS does, or end pid {held['pid']} there; its lease"
-            " is then taken over by itself"
-            f" (elsewhere than on the host: after {held['limit_s']:.0f} s)"
+            "wait until it is done, which --wait-for-lease SECONDS does; should it end without giving the lease back, "
+            "that is taken over by itself"
+            f" (from elsewhere than the host: after {held['limit_s']:.0f} s)"
         ),
     )

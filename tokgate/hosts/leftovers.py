@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tokgate.hosts.gpu_judgement import Owner, one_line
 from tokgate.hosts.lease import LeaseHolder
@@ -14,6 +14,12 @@ _SGLANG = re.compile(r"^sglang::|(?:^|[\s/])sglang(?:\.launch_server|\s+serve)\b
 
 # A server of eight ranks is a dozen processes; all pids stand in the advice.
 _NAMED = 4
+WAITING = "--wait-for-lease SECONDS"
+# Who takes in what has lost its parent, where that is not pid 1: a user's or a container's init.
+_INITS = frozenset({"systemd", "init", "tini", "dumb-init", "docker-init", "catatonit"})
+_UNKNOWN = ProcessSeen(
+    pid=0, start_ticks=0, ppid=0, pgid=0, sid=0, state="?", comm="", cmdline=""
+)  # stands for a parent that cannot be seen
 
 
 def leftovers_in(
@@ -37,6 +43,7 @@ def judge_processes(
     cpu_rig: bool,
 ) -> tuple[Finding, ...]:
     """Say what was found. Nothing here is ever signalled."""
+    table = tuple(table)
     findings = []
     for mark in sorted({p.mark for p in leftovers if p.mark is not None}):
         members = [p for p in leftovers if p.mark == mark]
@@ -44,8 +51,7 @@ def judge_processes(
             Finding(
                 severity="unclean",
                 what=f"{len(members)} processes of the run {mark} are still there: {_list(members)}",
-                do="if that run is still going on, wait for it; if it is over, end them by hand: "
-                f"kill -KILL {' '.join(str(p.pid) for p in members)}",
+                do=_ending(table, members),
             )
         )
     if holder is not None and not holder.ours:
@@ -53,7 +59,7 @@ def judge_processes(
             Finding(
                 severity="unclean",
                 what=f"another gate is at work here: {holder.owner}, pid {holder.pid} of {holder.where}",
-                do="wait until it is done",
+                do=f"wait until it is done, which {WAITING} does",
             )
         )
     if cpu_rig:
@@ -72,6 +78,45 @@ def judge_processes(
                 )
             )
     return tuple(findings)
+
+
+def _ending(table: Iterable[ProcessSeen], members: Sequence[ProcessSeen]) -> str:
+    """Return what to do about the processes of one run: to end them is advised only where surely nobody holds them."""
+    pids = " ".join(str(p.pid) for p in members)
+    owner = _owner(table, members)
+    if owner is None:
+        return f"nobody holds them any more (init is their parent): end them by hand: kill -KILL {pids}"
+    if owner is _UNKNOWN:
+        return (
+            f"wait until they are gone: nothing shows that their gate is; ps -o pid,ppid,user,lstart,cmd -p "
+            f"{pids.replace(' ', ',')} says whose they are"
+        )
+    return (
+        f"wait until that run is over, then measure again: pid {owner.pid} of {owner.user or 'an unknown user'} still "
+        f"holds them; {WAITING} waits for a gate with the same host.work_dir"
+    )
+
+
+def _owner(table: Iterable[ProcessSeen], members: Sequence[ProcessSeen]) -> ProcessSeen | None:
+    """Return the living process outside a server that it hangs from: its supervisor, or the gate itself.
+
+    None: all of them hang from init, as what lost its supervisor does. _UNKNOWN: a parent cannot be seen.
+    """
+    by_pid = {p.pid: p for p in table}
+    # Sessions of servers, by their leader: a scheduler may have overwritten its own mark.
+    server = {p.sid for p in members if (leader := by_pid.get(p.sid)) is None or leader.mark == p.mark}
+    for one in members:
+        child = one
+        while child.ppid != 1:
+            parent = by_pid.get(child.ppid)
+            if parent is None or parent.start_ticks > child.start_ticks or parent is child:
+                return _UNKNOWN
+            if parent.comm in _INITS and parent.mark is None:
+                break
+            if parent.mark != one.mark and parent.sid not in server:
+                return parent
+            child = parent
+    return None
 
 
 def _run_of(mark: str) -> str:

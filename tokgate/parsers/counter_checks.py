@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tokgate.records import ServerCounters, SpecCounters
 
 CLOSE = 0.01  # relative: rounding, never more
@@ -22,12 +24,19 @@ def contradictions(counters: ServerCounters, finish_length: int | None = None) -
         found.append(f"cached_tokens {cached} > prompt_tokens {prompt} (a retracted request counts twice)")
     if finish_length is not None and completion is not None and finish_length != completion:
         found.append(f"finished at length {finish_length}, completion_tokens {completion}")
+    found.extend(_no_numbers(counters))
     found.extend(_times(counters))
     if counters.spec is not None:
         found.extend(_counts(counters.spec))
         if completion is not None:
             found.extend(_against_tokens(counters.spec, completion))
     return tuple(found)
+
+
+def checked_again(counters: ServerCounters) -> ServerCounters:
+    """Return counters that were kept in a file with every contradiction that they have now, those they came with first."""
+    found = dict.fromkeys((*counters.contradictions, *contradictions(counters)))
+    return counters.model_copy(update={"contradictions": tuple(found)})
 
 
 def impossible_rate(rate: float | None, tokens: float | None, e2e_s: float | None) -> str | None:
@@ -47,6 +56,23 @@ def impossible_rate(rate: float | None, tokens: float | None, e2e_s: float | Non
             f"{tokens - 1:g} tokens in {seconds:g} s of {e2e_s:g} s: the first token's time is the last one's"
         )
     return None
+
+
+def _no_numbers(counters: ServerCounters) -> list[str]:
+    """A reader takes no such value from a body; a file that was edited may hold one."""
+    spec = counters.spec
+    named = {
+        "e2e_latency": counters.e2e_latency_s,
+        "first_token_latency": counters.first_token_latency_s,
+        "queue_time": counters.queue_time_s,
+        "decode_throughput": counters.decode_throughput,
+        "spec_accept_length": spec.accept_length if spec is not None else None,
+    }
+    return [
+        f"{name} is {value:g}"
+        for name, value in named.items()
+        if value is not None and not (math.isfinite(value) and value >= 0)
+    ]
 
 
 def _times(counters: ServerCounters) -> list[str]:
@@ -86,6 +112,9 @@ def _against_tokens(spec: SpecCounters, completion: int) -> list[str]:
     calls, correct = spec.verify_ct, spec.num_correct_drafts
     if not calls:
         return found
+    # Every call yields a token at least; a call may still be under way when the limit is reached.
+    if calls > completion * (1 + CLOSE) + 1:
+        found.append(f"{calls} verify calls for {completion} tokens, of which each call yields one at least")
     if spec.accept_length is not None and abs(spec.accept_length - completion / calls) > CLOSE * (
         completion / calls
     ):

@@ -21,6 +21,7 @@ class RunInfo(Record):
     started_at: str  # ISO 8601, UTC
     finished_at: str | None = None
     command: str  # as typed
+    report_dir: str | None = None  # where run folders were put, as typed; None: reports/ of the checkout
     selection: str  # pytest arguments that select the same tests again
     tokgate_version: str
     tokgate_commit: str | None = None

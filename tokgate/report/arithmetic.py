@@ -52,6 +52,11 @@ class Arithmetic(Record):
     break_even_cycle_ms: float | None = Field(
         None, description="with a longer cycle it is slower than its twin"
     )
+    asked: float = Field(
+        1.0,
+        description="the speed-up that the rig asks of one stream where that is more than 1; 1: break-even",
+    )
+    asked_cycle_ms: float | None = Field(None, description="with a longer cycle it misses `asked`")
     headroom_ms: float | None = Field(
         None, description="break_even_cycle_ms - cycle_ms; below 0: too long by that"
     )
@@ -62,7 +67,7 @@ class Arithmetic(Record):
     )
     verify_at_most_ms: float | None = Field(
         None,
-        description="with which verify breaks even, the rest as it is; null with verify_ms: there is no room",
+        description="with which verify reaches `asked`, the rest as it is; null with verify_ms: there is no room",
     )
     verify_source: PhaseSource | None = None
     verify_clock: Literal["gpu", "wall", "host"] | None = None
@@ -116,6 +121,7 @@ def _row(
         pinned=None if isinstance(arm.acceptance, str) else arm.acceptance,
         instrumented=launch.launch.role == "instrumented",
         concurrency=workload.concurrency,
+        asked=_asked(rig, arm.name, workload),
         tokens=_tokens(launch, workload.name),
         accept_length=_median(_values(series, "accept_length")),
         cycle_ms=_median(_values(series, "cycle_ms")),
@@ -128,10 +134,17 @@ def _row(
     told = {
         "tok_s": known.tok_s,
         "break_even_cycle_ms": known.limit_ms,
+        "asked_cycle_ms": known.cycle_budget(found.asked - 1),
         "headroom_ms": known.headroom_ms,
         "break_even_accept_length": known.least_accept_length,
     }
-    return found.model_copy(update={**told, **_verify(rig, evidence, arm.name, workload.name, known)})
+    return found.model_copy(update={**told, **_verify(rig, evidence, found, known)})
+
+
+def _asked(rig: Rig, arm: str, workload: WorkloadSpec) -> float:
+    """Of several streams the limit is on all together, which no cycle of one stream tells."""
+    twin = rig.twin(arm, workload.name)
+    return max(1.0, twin.at_least) if twin is not None and workload.concurrency == 1 else 1.0
 
 
 def _break_even(row: Arithmetic) -> BreakEven | str:
@@ -149,11 +162,11 @@ def _break_even(row: Arithmetic) -> BreakEven | str:
     )
 
 
-def _verify(rig: Rig, evidence: RunEvidence, arm: str, workload: str, known: BreakEven) -> dict[str, object]:
-    launches = carried(evidence, arm)
+def _verify(rig: Rig, evidence: RunEvidence, row: Arithmetic, known: BreakEven) -> dict[str, object]:
+    launches = carried(evidence, row.arm)
     if not launches:
         return {"why_no_verify": WITHOUT}
-    found = [launch_phases(rig, evidence.info.run_id, e, workload) for e in launches]
+    found = [launch_phases(rig, evidence.info.run_id, e, row.workload) for e in launches]
     told = [one for one in found if isinstance(one, LaunchPhases)]
     by_source = [parts for source in SOURCES if (parts := parts_of(told, source)) is not None]
     if by_source:
@@ -162,7 +175,7 @@ def _verify(rig: Rig, evidence: RunEvidence, arm: str, workload: str, known: Bre
         verify_ms = statistics.fmean(parts.parts[Phase.VERIFY]) * known.cycle_ms
         return {
             "verify_ms": verify_ms,
-            "verify_at_most_ms": known.phase_budget(verify_ms),
+            "verify_at_most_ms": known.phase_budget(verify_ms, row.asked - 1),
             "verify_source": parts.source,
             "verify_clock": parts.clock,
         }

@@ -65,8 +65,17 @@ def sentence(row: Arithmetic, level: Level | None = None) -> str | None:
     one = " one stream:" if row.concurrency > 1 else ""
     return (
         f"{row.arm}{CARRYING if row.instrumented else ''} {row.workload}:{one} {row.accept_length:.2f} tokens in {row.cycle_ms:.1f} ms, "
-        f"break-even {row.break_even_cycle_ms:.1f} ({told}){_together(row, level)}{verify}"
+        f"{_asked(row)}break-even {row.break_even_cycle_ms:.1f} ({told}){_together(row, level)}{verify}"
     )
+
+
+def _asked(row: Arithmetic) -> str:
+    """Return "for 1.10x at most 18.8 (0.9 too long), " where the rig asks more than break-even."""
+    if row.asked == 1 or row.asked_cycle_ms is None or row.cycle_ms is None:
+        return ""
+    room = row.asked_cycle_ms - row.cycle_ms
+    told = f"{abs(room):.1f} {'to spare' if room >= 0 else 'too long'}"
+    return f"for {row.asked:.2f}x at most {row.asked_cycle_ms:.1f} ({told}), "
 
 
 def _together(row: Arithmetic, level: Level | None) -> str:

@@ -138,7 +138,8 @@ def with_causes(
 def _of_today(row: Arithmetic | None) -> str:
     if row is None or row.verify_ms is None or row.cycle_ms is None:
         return "; which phase of it is not known"
-    most = "" if row.verify_at_most_ms is None else f", at most {row.verify_at_most_ms:.2f} to break even"
+    goal = "to break even" if row.asked == 1 else f"for {row.asked:.2f}x"
+    most = "" if row.verify_at_most_ms is None else f", at most {row.verify_at_most_ms:.2f} {goal}"
     return (
         f"; today verify is {row.verify_ms:.2f} ms of it (mean, {row.verify_source}){most}; what it was is not "
         "stored"

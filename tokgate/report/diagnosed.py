@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,15 +24,22 @@ NOTE = (
     "directly, and the numbers are void for it. Shares are of tok/s, each cause alone; they multiply. "
     "docs/diagnosis.md says how each is found."
 )
+FAILED = "the diagnosis failed"
 _NUMBERS = (2, 3)
 
 
 def diagnosis_of(
     rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict], folder: Path | None
 ) -> Diagnosis:
-    """Diagnose a run against the copies of the baselines that lie in its folder."""
-    stored = baselines_in(folder, rig, evidence) if folder is not None else {}
-    return diagnose(rig, evidence, verdicts, stored)
+    """Diagnose a run against the copies of the baselines that lie in its folder.
+
+    A diagnosis explains verdicts and never changes one: where it fails itself, that is its note, and the report is written.
+    """
+    try:
+        stored = baselines_in(folder, rig, evidence) if folder is not None else {}
+        return diagnose(rig, evidence, verdicts, stored)
+    except Exception as error:  # noqa: BLE001 - whatever it is, verdicts are not lost for it
+        return Diagnosis(note=_failed(error))
 
 
 def numeric(column: int) -> bool:
@@ -78,19 +87,48 @@ def excluded(diagnosis: Diagnosis) -> Iterator[str]:
         )
 
 
-def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, int]]:
-    """Yield what a terminal says, first cause first, and how many lines each may take."""
+def failed(diagnosis: Diagnosis) -> bool:
+    """Say whether there is no cause because looking for one failed."""
+    return diagnosis.note is not None and diagnosis.note.startswith(FAILED)
+
+
+def lines(diagnosis: Diagnosis, *, lost: bool = False, given: str = "") -> Iterator[tuple[str, int]]:
+    """Yield what a terminal says, first cause first, and how many lines each may take.
+
+    `lost`: something has regressed, so that nothing named is told as well. `given`: options of this run that no
+    record keeps, for the command that measures again.
+    """
+    if failed(diagnosis):
+        yield f"no cause is named: {one_line(diagnosis.note or '', 400)}", 3
     told = [c for c in diagnosis.causes if c.strength is not Strength.WEAK][:MOST]
     for number, cause in enumerate(told, start=1):
         what = taken(cause.explains) if cause.explains else one_line(cause.words, 160)
         yield f"cause {number}, {cause.strength.value}: {cause.name}: {what}", 2 if number == 1 else 1
     if told:
-        yield f"next: {one_line(told[0].do, 400)}", 3
+        yield f"next: {one_line(_as_given(told[0].do, given), 600)}", 4
+    elif lost and not failed(diagnosis):
+        yield (
+            f"no cause is named: {one_line(diagnosis.note or 'what there is is weak, see report.html', 400)}",
+            4,
+        )
+    if told or (lost and not failed(diagnosis)):
         more = len([c for c in diagnosis.causes if c not in told])
         not_it = ", ".join(dict.fromkeys(c.name for c in diagnosis.excluded))
         rest = f"{more} more in report.html; " if more else ""
         if not_it:
             yield f"{rest}not: {not_it}", 2
+
+
+def _as_given(do: str, given: str) -> str:
+    return re.sub(r"pytest perf_tests -m \S+", lambda m: f"{m[0]} {given}", do) if given else do
+
+
+def _failed(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"{FAILED} ({type(error).__name__} {one_line(str(error), 100)}, {Path(place.filename).name} line {place.lineno}): "
+        "the verdicts do not depend on it and stand; please report it with the run folder"
+    )
 
 
 def _interval(interval: tuple[float, float]) -> str:

@@ -8,6 +8,7 @@ from tokgate.records import Verdict
 from tokgate.verdicts.metrics import METRICS
 
 UNKNOWN = "unknown"
+OF_STEPS = "of all steps"  # the unit of a share of steps, which people read in per cent
 NONE = "\N{EN DASH}"  # does not apply, or was not measured: never 0
 
 
@@ -27,6 +28,8 @@ def number(value: float | None, metric: str | None = None) -> str:
 
 
 def quantity(value: float | None, unit: str | None, metric: str | None = None) -> str:
+    if unit == OF_STEPS and value is not None and math.isfinite(value):
+        return f"{value * 100:.4g}% of steps"
     text = in_unit(value, unit, metric)
     return text if text == UNKNOWN or not unit else f"{text} {unit}"
 

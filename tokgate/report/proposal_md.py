@@ -20,7 +20,8 @@ MOST_FACTS = 20
 class Loose(Record):
     """What else asks less in the same change, in words."""
 
-    revision: str
+    revision: str | None  # what it is compared with, in words; None: with nothing
+    narrow: str | None = None  # what a comparison with that cannot see
     limits: tuple[str, ...] = ()
     baselines: tuple[str, ...] = ()  # removed, or their memory edited
     code: tuple[
@@ -64,13 +65,17 @@ def render(rig: Rig, drafts: Sequence[Draft], request: Request, loose: Loose) ->
 
 def _loose(loose: Loose) -> Iterator[str]:
     told = (*loose.limits, *loose.baselines)
+    against = text(loose.revision or "", 200)
     if told:
-        yield f"## Loosened in the same change (against {text(loose.revision)})"
+        yield f"## Loosened in the same change{f' (against {against})' if against else ''}"
         yield ""
         yield from (f"- **{text(one, 400)}**" for one in told)
         yield ""
     elif loose.unknown is None:
-        yield f"No limit of the rig is looser than at {text(loose.revision)}."
+        yield f"No limit of the rig is looser than at {against}."
+        yield ""
+    if loose.narrow is not None:
+        yield f"Compared with {against}: {text(loose.narrow, 400)}."
         yield ""
     if loose.unknown is not None:
         yield f"Whether a limit is loosened is not known: {text(loose.unknown, 600)}."
@@ -113,9 +118,13 @@ def _row(move: Move) -> str:
         before, n = metric.text(move.before.value), _n(move.before.runs, move.before.sessions)
         change = f"{move.change:+.1%}"
     if move.interval is not None:
-        if min(metric.loss(bound) for bound in move.interval) > 0:  # worse, established
-            change = f"**{change}**"
+        worse = min(metric.loss(bound) for bound in move.interval) > 0  # established
         interval = f"{move.interval[0]:+.1%} to {move.interval[1]:+.1%}"
+        if move.appended and move.new is not None:  # the interval is not one of the change beside it
+            own = f"**{move.new:+.1%}**" if worse else f"{move.new:+.1%}"
+            interval = f"runs that come {own}: {interval}"
+        elif worse:
+            change = f"**{change}**"
     if move.creep is not None:
         creep = f"{move.creep.spent:.1%} of {move.creep.budget:.1%}"
         creep = f"**{creep}**" if move.creep.over else creep

@@ -55,6 +55,8 @@ def _verdict_cells(row: VerdictRow) -> Iterable[str]:
 
 def likely_causes(file: VerdictFile) -> list[str]:
     causes = file.diagnosis.causes
+    if diagnosed.failed(file.diagnosis):
+        return ["", f"No cause is named: {text(file.diagnosis.note or '', 600)}.", ""]
     if not causes:
         return []
     lines = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TextIO
@@ -11,7 +12,7 @@ from tokgate.records import Outcome, Verdict
 from . import closing, figures, simulated
 from .conclusion import NOTE, counted, word_of
 from .kept import Together, together
-from .leading import BASELINE, ROUTINE
+from .leading import BASELINE, ROUTINE, TWIN
 from .sweep import terminal_lines
 from .verdict_file import VerdictFile
 from .visible import columns, fit, one_line, wrapped
@@ -37,6 +38,7 @@ _COLOURS = {
     "interrupted": "1;31",
 }
 _KEPT = (Outcome.PASS, Outcome.IMPROVED)
+_SPEED_UP = re.compile(r"at least ([\d.]+x)\b")  # of a twin's floor
 _SHORTEST = {"unit": None, "n": 0, "reference": None}
 # Check and metric -> what a row says of the metric beside the check's name.
 _BESIDE = {
@@ -50,8 +52,11 @@ _BESIDE = {
 }
 
 
-def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) -> str:
-    """Return the final block: outcome, one line a verdict with reasons below, where the raw data lie."""
+def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH, given: str = "") -> str:
+    """Return the final block: outcome, one line a verdict with reasons below, where the raw data lie.
+
+    `given`: options of this run that no record keeps, for the command that measures again.
+    """
     width = min(width, WIDTH)
     lines = [fit(simulated.banner(file.run.rig), width)] if file.simulated else []
     lines.append(_outcome(file, colour=colour, width=width))
@@ -83,7 +88,7 @@ def render(file: VerdictFile, folder: str, *, colour: bool, width: int = WIDTH) 
             lines.append(f"{'':{_LABEL}} … and {others} more with the same next step: see report.html")
     if left:
         lines.append(f"{'':{_LABEL}} … and {left} more that hold: see verdict.json")
-    lines += closing.lines(file, width)
+    lines += closing.lines(file, width, given=given)
     if file.sweep is not None:
         for words in terminal_lines(file.sweep):
             lines += wrapped(words, width, indent="  ", first="", most=_REASON_LINES)
@@ -210,11 +215,18 @@ def _figures(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _limit(verdict: Verdict) -> str | None:
-    """Return "limit 20.0" of a verdict on a limit: two of one metric are told apart by it."""
+    """Return "limit 20.0" of a verdict on a limit: two of one metric are told apart by it.
+
+    One that the run's own break-even gave says so. Of a twin that falls short it is the speed-up asked for.
+    """
     reference = verdict.reference
+    if verdict.check == TWIN and verdict.outcome not in _KEPT:
+        asked = _SPEED_UP.match(verdict.floor or "")
+        return f"limit {asked[1]}" if asked is not None else None
     if reference is None or reference.kind != "budget" or reference.value is None:
         return None
-    return f"limit {figures.in_unit(reference.value, verdict.unit, verdict.metric)}"
+    derived = "derived " if reference.label.startswith("break-even") else ""
+    return f"{derived}limit {figures.in_unit(reference.value, verdict.unit, verdict.metric)}"
 
 
 def _reference(verdict: Verdict) -> str:

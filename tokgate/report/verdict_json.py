@@ -36,6 +36,7 @@ from .sweep import ROLES as OF_A_SWEEP
 from .sweep import table_of as sweep_of
 from .telemetry import watched_launches
 from .verdict_file import Differing, EnvironmentSummary, LaunchSummary, VerdictFile
+from .warm_up import with_warm_ups
 
 SCHEMA_FILE = "schema/verdict.schema.json"
 
@@ -58,7 +59,7 @@ def build(
     since = since_baseline(rig, evidence, folder) if folder is not None else ()
     diagnosis = diagnosis_of(rig, evidence, verdicts, folder)
     causes = causes_of(since, arithmetic, diagnosis)
-    verdicts = with_causes(verdicts, causes, since)
+    verdicts = with_causes(with_warm_ups(rig, evidence, verdicts), causes, since)
     conclusion = conclude(verdicts, end, causes)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
     return VerdictFile(

@@ -14,7 +14,7 @@ from .models import Rig
 from .rules.instruments import FEWEST_PAIRS
 from .workload import WorkloadSpec
 
-FEWEST_STARTS = FEWEST_PAIRS  # the same interval of a median: of so many starts
+FEWEST_STARTS = FEWEST_PAIRS  # of accept length: the same interval of a median; a trend takes one less
 _SOURCE = "docs/verdicts.md"
 
 
@@ -40,8 +40,8 @@ def _instruments(rig: Rig) -> Iterator[NcclLint]:
         "instruments.repeats",
         str(spec.repeats),
         "warning",
-        f"an interval needs {FEWEST_STARTS} starts: every limit on a phase will end inconclusive, and "
-        "what the probe costs stays unknown without more cost_pairs",
+        f"what starts of fewer than {FEWEST_STARTS} differ by is partly assumed, and what the probe costs stays unknown "
+        "without more cost_pairs",
         f"write {FEWEST_STARTS} or more, or leave it out",
     )
 
@@ -52,8 +52,8 @@ def _workloads(rig: Rig) -> Iterator[NcclLint]:
             f"workloads.{w.name}.repeats",
             str(w.repeats),
             "note",
-            f"an interval of one launch needs {FEWEST_STARTS} starts: limits on this workload will end inconclusive",
-            f"write {FEWEST_STARTS} or more where it has limits",
+            f"fewer than {FEWEST_STARTS} starts may be too few for steadiness and for the accept length: both end inconclusive",
+            f"write {FEWEST_STARTS} or more",
         )
 
 

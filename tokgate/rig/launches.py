@@ -26,7 +26,7 @@ class InstrumentsSpec(Record):
         None, min_length=1, description="why there are none: no promise on phases is then made"
     )
     repeats: PositiveInt | None = Field(
-        None, description="at most this many repeats of each workload; an interval needs 6"
+        None, description="at most this many repeats of each workload; a launch's number is their median"
     )
     workloads: tuple[Name, ...] | None = Field(
         None, min_length=1, description="the workloads they take; left out: all of them"
@@ -65,6 +65,12 @@ class SamplingSpec(Record):
         "and losses are called without being confirmed by restarts",
     )
     most_restarts: int = Field(6, ge=0, description="further restarts of one arm, at most")
+    least_restarts: int = Field(
+        0,
+        ge=0,
+        description="further restarts of every eagle3 arm, whatever is open, as far as gpu_time_s takes them: of 1 each "
+        "session has two server runs of it, as a baseline wants",
+    )
     most_starts: float = Field(
         2.0,
         ge=1,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from tokgate.records.record import Record
 
 from .values import Name
+
+LARGEST = 1e12  # no measurement is larger, in any unit used here
+# What is measured is above 0: a floor of 0 is kept by everything, a ceiling of 0 by nothing.
+Limit = Annotated[float, Field(gt=0, le=LARGEST)]
 
 
 class BaselinesSpec(Record):
@@ -60,8 +64,8 @@ class Budget(Record):
     metric: str
     arm: str = Field("*", description="arm name, or * for all")
     workload: str = Field("*", description="workload name, or * for all")
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: Limit | None = None
+    at_most: Limit | None = None
     break_even_margin: float | None = Field(
         None,
         description="instead of a number: the limit with which speculation still wins by this much over the control "
@@ -93,8 +97,9 @@ def break_even_words(metric: str, margin: float) -> str:
 class Floor(Record):
     """The smallest change worth calling; both must be exceeded."""
 
-    relative: float = Field(0.03, ge=0)
-    absolute: float = Field(0.0, ge=0, description="in the metric's unit")
+    # A hundred times as much is never called; far beyond it, sums with it run over.
+    relative: float = Field(0.03, ge=0, le=100.0)
+    absolute: float = Field(0.0, ge=0, le=LARGEST, description="in the metric's unit")
 
 
 class Twin(Record):

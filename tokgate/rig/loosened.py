@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import BaseModel
@@ -14,6 +15,9 @@ from .models import Rig
 from .workload import WorkloadSpec
 
 Looser = Literal["more", "less"]
+_Place = tuple[str, str]  # arm and workload
+_Limit = tuple[float, Budget | Twin] | tuple[None, None]  # and the entry that sets it
+_BUDGETS: Mapping[str, Looser] = {"at_least": "less", "at_most": "more", "break_even_margin": "less"}
 
 # Section -> key -> which way it is looser. What a section of one of these names has beside is no limit.
 _SECTIONS: Mapping[str, Mapping[str, Looser]] = {
@@ -90,32 +94,49 @@ def _floors(before: Rig, now: Rig, floors: Mapping[str, Floor]) -> Iterator[Loos
 
 
 def _budgets(before: Rig, now: Rig) -> Iterator[Loosened]:
-    kept = list(now.budgets)
-    for then in before.budgets:
-        name = f"budgets ({then.metric}, arm {then.arm}, workload {then.workload})"
-        today = next((b for b in kept if _scope(b) == _scope(then)), None)
-        if today is None:
-            yield Loosened(key=name, before=then.words, now=None)
-            continue
-        kept.remove(today)
-        yield from _number(f"{name}.at_least", then.at_least, today.at_least, "less")
-        yield from _number(f"{name}.at_most", then.at_most, today.at_most, "more")
-        yield from _number(
-            f"{name}.break_even_margin", then.break_even_margin, today.break_even_margin, "less"
-        )
+    """Every budget that fits holds: what counts is the tightest."""
+    for metric in dict.fromkeys(b.metric for b in before.budgets):
+        for key, looser in _BUDGETS.items():
 
+            def tightest(
+                rig: Rig, place: _Place, metric: str = metric, key: str = key, looser: Looser = looser
+            ) -> _Limit:
+                mine = [b for b in rig.budgets if b.metric == metric and _fits(b, place)]
+                set_ = [(limit, b) for b in mine if (limit := getattr(b, key)) is not None]
+                pick = max if looser == "less" else min
+                return pick(set_, key=lambda one: one[0]) if set_ else (None, None)
 
-def _scope(budget: Budget) -> tuple[object, ...]:
-    """Tell budgets apart: one metric may have a fixed limit and a derived one, of the same arm and workload."""
-    return budget.metric, budget.arm, budget.workload, budget.break_even_margin is None
+            yield from _effective(before, now, tightest, f"budgets ({metric}, {{scope}}).{key}", looser)
 
 
 def _twins(before: Rig, now: Rig) -> Iterator[Loosened]:
-    today: dict[tuple[str, str], Twin] = {(t.arm, t.workload): t for t in now.twins}
-    for then in before.twins:
-        name = f"twins (arm {then.arm}, workload {then.workload}).at_least"
-        other = today.get((then.arm, then.workload))
-        yield from _number(name, then.at_least, other.at_least if other is not None else None, "less")
+    """Of twins the most particular holds, whatever stands beside it."""
+
+    def particular(rig: Rig, place: _Place) -> _Limit:
+        found = rig.twin(*place)
+        return (found.at_least, found) if found is not None else (None, None)
+
+    yield from _effective(before, now, particular, "twins ({scope}).at_least", "less")
+
+
+def _effective(
+    before: Rig, now: Rig, limit: Callable[[Rig, _Place], _Limit], name: str, looser: Looser
+) -> Iterator[Loosened]:
+    """Compare what holds for each arm and workload, not lines: told once an entry that sets it, by the scope of that."""
+    arms = dict.fromkeys(arm.name for rig in (before, now) for arm in rig.arms)
+    workloads = dict.fromkeys(w.name for rig in (before, now) for w in rig.workloads)
+    told: dict[str, Loosened] = {}
+    for place in itertools.product(arms, workloads):
+        (then, old), (today, new) = limit(before, place), limit(now, place)
+        scope = new or old
+        if scope is not None:
+            key = name.format(scope=f"arm {scope.arm}, workload {scope.workload}")
+            told |= {one.words: one for one in _number(key, then, today, looser)}
+    yield from told.values()
+
+
+def _fits(budget: Budget, place: _Place) -> bool:
+    return budget.arm in ("*", place[0]) and budget.workload in ("*", place[1])
 
 
 def _workloads(before: Rig, now: Rig) -> Iterator[Loosened]:

@@ -87,5 +87,11 @@ class Rig(Record):
     def arm(self, name: str) -> ArmSpec:
         return next(a for a in self.arms if a.name == name)
 
+    def twin(self, arm: str, workload: str) -> Twin | None:
+        """Return the most particular twin limit, of equals the later one; None where the rig sets none."""
+        fitting = [t for t in self.twins if t.arm in ("*", arm) and t.workload in ("*", workload)]
+        ranked = sorted(fitting, key=lambda t: (t.arm != "*", t.workload != "*"))
+        return ranked[-1] if ranked else None
+
     def workload(self, name: str) -> WorkloadSpec:
         return next(w for w in self.workloads if w.name == name)

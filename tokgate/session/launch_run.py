@@ -27,6 +27,7 @@ from .launch_notes import LaunchNotes
 from .measure import Measurement
 from .plan import rig_for
 from .proof import DEBUG, Profiled, ProofRun
+from .refused import named
 from .rounds import Rounds
 from .run_folder import RunFolder
 from .trace_run import TraceRun
@@ -147,8 +148,9 @@ class LaunchRun:
                 equip=self._instruments.equip if self._instruments is not None else None,
             )
         except StartFault as fault:
-            self._notes.note(failure=fault.failure)
-            self._tell(f"did not start: {fault.found}")
+            failure = fault.failure and named(bench.rig, self._launch.arm, fault.failure)
+            self._notes.note(failure=failure)
+            self._tell(f"did not start: {failure.headline if failure is not None else fault.found}")
         except BenchFault as fault:
             self._notes.note(faults=(str(fault),))
             self._tell(f"did not start: {fault.found}")

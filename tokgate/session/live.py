@@ -30,6 +30,7 @@ from tokgate.server.port import written_port
 from .launch_run import Bench, LaunchRun
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
 from .preamble import describe, possible_launches
+from .refused import by_every_server
 from .rounds import Rounds, plain_rounds
 from .run_folder import RunFolder, load_launch
 
@@ -146,8 +147,13 @@ class LiveSession:
     def _shared_cause(self) -> LaunchEvidence | None:
         """Return the first launch that failed for a cause that all launches share, if one has."""
         for evidence in self._measured.values():
+            failure = evidence.failure
             first = evidence.launch.role in ("control", "nccl-proof", "sweep-control")
-            if first and evidence.failure and evidence.failure.cause in _SHARED:
+            if (
+                first
+                and failure
+                and (failure.cause in _SHARED or by_every_server(self.rig, evidence.launch.arm, failure))
+            ):
                 return evidence
         return None
 

@@ -57,9 +57,8 @@ def read_probe(folder: Path, evidence: LaunchEvidence, load: dict[str, int]) -> 
             readings += found
             if found and number == 0:
                 graphs.append(_by_probe(found, together))
-    if ranked and not readings:
-        whys.append("no call of it began within a judged start")
-        whys += [words for _, file in ranked[:1] for words in file.warnings]  # the others have the same
+    if ranked:
+        whys += _never_called(ranked[0][1], readings, evidence, load)  # the others have the same
     if not files and not whys:
         whys.append(_why_no_file(evidence, left))
     why = "; ".join(dict.fromkeys(whys)) or None
@@ -67,6 +66,25 @@ def read_probe(folder: Path, evidence: LaunchEvidence, load: dict[str, int]) -> 
         [f for _, f in ranked], evidence, clock, load, _why_no_cost(why if not ranked else None, left)
     )
     return ProbeTold(_with_cost(readings, cost), tuple(graphs), why, cost)
+
+
+def _never_called(
+    file: ProbeFile, readings: Sequence[PhaseReading], evidence: LaunchEvidence, load: Iterable[str]
+) -> Iterator[str]:
+    """Yield which phases were hooked and have no call in a judged start, and how the file ends."""
+    told = {(r.workload, r.phase) for r in readings}
+    hooked = [p for p in _looked_for(evidence) if file.why_not(p) is None]
+    judged = {w.workload for w in evidence.windows if not w.warmup}
+    whys = [
+        f"no call of {', '.join(silent)} began within a judged start of {workload}"
+        for workload in load
+        if workload in judged and (silent := [p for p in hooked if (workload, p) not in told])
+    ]
+    if not readings:
+        whys = ["no call of it began within a judged start"]
+    yield from whys
+    if whys:
+        yield from file.warnings
 
 
 def _cost(

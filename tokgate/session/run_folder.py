@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, RootModel, ValidationError
 
 from tokgate.errors import UsageError
+from tokgate.parsers.counter_checks import checked_again
 from tokgate.records import (
     CleanSlate,
     Fingerprint,
@@ -124,12 +125,18 @@ def with_samples(evidence: LaunchEvidence) -> LaunchEvidence:
 
 
 def load_launch(folder: Path) -> LaunchEvidence:
-    """Read a launch back. UsageError names the file, and the line, that cannot be read."""
+    """Read a launch back. UsageError names the file, and the line, that cannot be read, or a folder of another launch."""
     evidence = _read(folder / "launch.json", LaunchEvidence)
+    if evidence.launch.id != folder.name:
+        raise UsageError(
+            tried=f"reading the launch in {folder}",
+            found=f"its launch.json is that of {evidence.launch.id!r}",
+            do="the folder was renamed or copied: judge the run folder as it was written",
+        )
     lines = folder / "generations.jsonl"
     # Only a newline ends a line here: what a server said may hold every other kind of line break.
     generations = tuple(
-        _parse(line, Generation, f"{lines}, line {number}")
+        _checked(_parse(line, Generation, f"{lines}, line {number}"))
         for number, line in enumerate(_lines(lines), start=1)
         if line.strip()
     )
@@ -137,6 +144,13 @@ def load_launch(folder: Path) -> LaunchEvidence:
     windows = windows_of(generations, load_telemetry(folder / TELEMETRY), gpus=gpus)
     whole = with_samples(evidence.model_copy(update={"generations": generations, "windows": windows}))
     return whole.model_copy(update={"phases": phases_of(folder, whole)})
+
+
+def _checked(generation: Generation) -> Generation:
+    """A folder may have been edited: what its counters contradict is found anew."""
+    if generation.counters is None:
+        return generation
+    return generation.model_copy(update={"counters": checked_again(generation.counters)})
 
 
 def load_telemetry(path: Path) -> tuple[TelemetryRow, ...]:

@@ -20,7 +20,7 @@ from tokgate.verdicts.selftest_file import save_selftest, settings_of
 
 from .plant import too_old
 from .run_folder import RunFolder
-from .selftest_plan import Asked, cells_of, launches_of, time_words
+from .selftest_plan import Asked, cells_of, launches_of, time_words, too_little
 from .selftest_run import BudgetSpentError, CannotPlantError, PlantedRun, Stand, timed
 
 MOST_FAILED = 2  # server runs in a row that break off before a self-test gives up
@@ -102,6 +102,8 @@ class SelfTesting:
     def _runs(self, stand: Stand, found: SelfTest) -> SelfTest:
         failed = 0
         for number, launch in enumerate(launches_of(self._asked)):
+            if (why := self._hopeless(found)) is not None:
+                return self._stored(found, why)
             longest = max((one.seconds for one in found.launches), default=0.0)
             if self._left_s() < longest:
                 return self._stored(
@@ -150,6 +152,15 @@ class SelfTesting:
         )
         save_selftest(self._store, found)
         return found
+
+    def _hopeless(self, found: SelfTest) -> str | None:
+        """Say why the budget ends before anything is compared, as soon as one server run has shown it."""
+        if found.seconds_a_run is None:
+            return None
+        hopeless = too_little(
+            self._asked, done=len(found.launches), seconds_a_run=found.seconds_a_run, left_s=self._left_s()
+        )
+        return f"{hopeless.found}; do: {hopeless.do}" if hopeless is not None else None
 
     def _left_s(self) -> float:
         if self._asked.budget_s is None:

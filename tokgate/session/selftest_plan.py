@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -60,6 +61,15 @@ def check(rig: Rig, asked: Asked) -> None:
         )
     if asked.repeats is not None and asked.repeats < 1:
         raise _refused(f"{asked.repeats} starts a block", "ask for one or more")
+    twice = next((w for w in asked.workloads if asked.workloads.count(w) > 1), None)
+    if twice is not None:
+        raise _refused(
+            f"workload {twice} is named twice", "name each once: --restarts makes more of all of them"
+        )
+    if asked.budget_s is not None and not 0 < asked.budget_s < math.inf:  # false of a nan, too
+        raise _refused(
+            f"a budget of {asked.budget_s:g} s", "give it the seconds that it may take, or leave --budget out"
+        )
 
 
 def launches_of(asked: Asked) -> tuple[Launch, ...]:
@@ -131,6 +141,34 @@ def describe(rig: Rig, asked: Asked, seconds_a_run: float | None) -> Iterator[st
         yield time_words(asked.restarts, seconds_a_run)
     if asked.budget_s is not None:
         yield f"no server run is begun, and no block of one, beyond the budget of {asked.budget_s:.0f} s"
+
+
+class TooLittle(NamedTuple):
+    """A budget that ends before anything is compared, and what to do."""
+
+    found: str
+    do: str
+
+
+def too_little(asked: Asked, *, done: int, seconds_a_run: float, left_s: float) -> TooLittle | None:
+    """Return why what is left of the budget compares no session with the baseline; None: it may.
+
+    `done`: server runs so far; the others are reckoned to take as long as one of them.
+    """
+    more = asked.baseline_runs + asked.session_runs - done
+    if asked.budget_s is None or more <= 0 or more * seconds_a_run <= left_s:
+        return None
+    needs = asked.budget_s - left_s + more * seconds_a_run
+    return TooLittle(
+        found=f"before anything can be compared it takes {time_words(more, seconds_a_run)}, and the budget of "
+        f"{asked.budget_s:.0f} s leaves {max(0.0, left_s):.0f} s",
+        do=f"--budget {_rounded_up(needs)}, or fewer --repeats or losses to plant",
+    )
+
+
+def _rounded_up(seconds: float) -> int:
+    """Return a tenth more, in whole tens: no server run takes just as long as another."""
+    return 10 * math.ceil(seconds * 1.1 / 10)
 
 
 def trials(asked: Asked) -> int:

@@ -44,21 +44,43 @@ class BreakEven(Record):
         left = self.cycle_budget(margin) - (self.cycle_ms - phase_ms)
         return left if left > 0 else None
 
-    def text(self) -> str:
-        room = self.headroom_ms
+    def text(self, asked: float = 1.0) -> str:
+        """Say how the cycle stands to the longest that reaches the speed-up `asked`: 1 is break-even."""
+        budget, least = self.cycle_budget(asked - 1), self.accept_budget(asked - 1)
+        room = budget - self.cycle_ms
         verdict = f"{room:.2f} ms of headroom" if room >= 0 else f"{-room:.2f} ms too long"
+        goal, reaches = (
+            ("break-even", "wins") if asked == 1 else (f"for {asked:.2f}x", f"reaches {asked:.2f}x")
+        )
+        from_there = (
+            "" if least is None else f"; with this cycle it {reaches} from accept length {least:.2f} on"
+        )
         return (
-            f"break-even: a cycle may take {self.limit_ms:.2f} ms (accept length {self.accept_length:.2f}, "
-            f"a plain token {self.decode_ms:.2f} ms); it takes {self.cycle_ms:.2f} ms: {verdict}{self._least()}"
+            f"{goal}: a cycle may take {budget:.2f} ms (accept length {self.accept_length:.2f}, "
+            f"a plain token {self.decode_ms:.2f} ms); it takes {self.cycle_ms:.2f} ms: {verdict}{from_there}"
         )
 
-    def _least(self) -> str:
-        least = self.least_accept_length
-        return "" if least is None else f"; with this cycle it wins from accept length {least:.2f} on"
+    def answer(self, asked: float = 1.0, *, reached: float | None = None, streams: int = 1) -> str:
+        """Say for an arm below its limit what would reach it: a cycle at what is accepted, or an accept length.
 
-    def answer(self) -> str:
-        """Say which of the two it is for an arm that loses: the cycle at what is accepted, and what would be needed."""
+        `asked` and `reached` are speed-ups over the twin; `streams`: how many there were at once.
+        """
         told = f"accept length {self.accept_length:.2f}, cycle {self.cycle_ms:.1f} ms"
+        budget = self.cycle_budget(asked - 1)
+        if asked != 1 and self.cycle_ms > budget:
+            least = self.accept_budget(asked - 1)
+            or_length = "" if least is None else f", or with this cycle an accept length of {least:.2f}"
+            had = "" if reached is None else f", reached {reached:.2f}x"
+            return (
+                f"asked {asked:.2f}x{had}: {told}; it takes a cycle of {budget:.1f} ms at that accept length{or_length} "
+                f"(break-even: {self.limit_ms:.1f} ms)"
+            )
+        if self.headroom_ms >= 0 and streams == 1:
+            had = "" if reached is None else f" while the decode rate reaches {reached:.2f}x"
+            return (
+                f"{told}: by these it keeps {asked:.2f}x ({budget:.1f} ms){had}; the middles of acceptance, cycle and "
+                "rate are of different starts: compare them start by start in the report"
+            )
         if self.headroom_ms >= 0:
             return (
                 f"{told}: within break-even ({self.limit_ms:.1f} ms), so no stream decodes slower than without "

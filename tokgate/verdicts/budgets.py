@@ -70,8 +70,8 @@ def judge_metric(
     where the metric has none. `history`: runs of the same configuration that were stored, which tell how much its
     runs differ. `instruments`: these runs carry them, and so does what would settle a doubt.
 
-    Of fixed limits (stats/against_limit.py): regressed: missed at the session's level, by two runs each for
-    itself. pass: kept, with the power that the rig asks for. inconclusive: neither, with what would settle it.
+    Of fixed limits (stats/against_limit.py): regressed: missed at the session's level, by more runs than
+    two modes of restarts explain. pass: kept, with the power that the rig asks for. inconclusive: neither, with what would settle it.
     Without any limit the measured value itself is the verdict, a pass that names no reference.
     """
     metric, first = METRICS[metric_name], runs[0]

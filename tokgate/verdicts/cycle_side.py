@@ -21,7 +21,10 @@ CHECK = "change"
 WITHOUT = "no launch of it carried instruments (-m verify)"
 NONE_STORED = "no launch with instruments measured this workload when it was stored: name it in [instruments] and store the baseline anew"
 # Where a report tells of the phases, as a next step.
-WHICH_PHASE = "Which phase of the cycle it is: 'Phases of a cycle' and 'Since the stored baseline' in the report, or -m verify"
+WHICH_PHASE = (
+    "Which phase of the cycle it is: 'Phases of a cycle' and 'Since the stored baseline' in the report, or run "
+    "pytest perf_tests -m verify"
+)
 
 
 class Side(Record):
@@ -110,7 +113,7 @@ def carried(run: RunEvidence, arm: str) -> tuple[LaunchEvidence, ...]:
 def _phases(
     rig: Rig, run: RunEvidence, arm: str, workload: str
 ) -> tuple[tuple[LaunchPhases, ...], str | None]:
-    found = [launch_phases(rig, run.info.run_id, e, workload) for e in carried(run, arm)]
+    found = [launch_phases(rig, run.info.run_id, e, workload) for e in taking(carried(run, arm), workload)]
     told = tuple(one for one in found if isinstance(one, LaunchPhases))
     if told:
         return told, None

@@ -8,8 +8,8 @@ from tokgate.records import Outcome
 from tokgate.rig.models import Rig
 from tokgate.stats.bounds import MODES
 from tokgate.stats.compare import p_words
+from tokgate.stats.confirm import AGREE
 from tokgate.stats.decision import Decision, Wants
-from tokgate.stats.wants import AGREE
 
 from .family import chance
 from .metrics import Metric
@@ -21,6 +21,9 @@ _AGAINST = {
     Outcome.IMPROVED: "better than",
     Outcome.INCONCLUSIVE: "undecided against",
 }
+
+
+_REFERENCES = {"stored": "what is stored", "limit": "the limit", "twin": "its twin"}
 
 
 def span(decision: Decision) -> str:
@@ -53,6 +56,11 @@ def _is_a_loss(decision: Decision) -> bool:
     return decision.loss > 0 and not low <= 0 <= high
 
 
+def _within_controls(decision: Decision) -> bool:
+    """Say whether a loss is there and may be no more than the machine has moved by."""
+    return decision.established and (decision.moved is None or decision.low <= decision.moved)
+
+
 def why(decision: Decision, needs: str | None) -> str:
     """Return half a sentence for the headline."""
     if decision.outcome is Outcome.PASS:
@@ -61,6 +69,10 @@ def why(decision: Decision, needs: str | None) -> str:
         return span(decision)
     if decision.established and decision.loss > decision.floor:
         lacking = "not confirmed by restarts"
+        if decision.moved is None:
+            lacking = "how far the controls lie apart is not known"
+        elif _within_controls(decision):
+            lacking = f"the controls lie up to {decision.moved:.1%} apart themselves"
     elif decision.loss > decision.floor:
         lacking = "the loss is not established"
     else:
@@ -104,6 +116,8 @@ def wanted_of(
 
 def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
     """Return the next step of somebody who reads `inconclusive`."""
+    if needs is None and _within_controls(decision):
+        return "find what else runs on the machine, and measure again: what its controls differ by is no arm's loss"
     if needs is None and not decision.floor:
         return (
             "it is as good as its limit: more runs alone will hardly tell on which side; quieten the machine, or move "
@@ -120,7 +134,7 @@ def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
     ways = []
     if decision.wants.now or decision.wants.before:
         ways.append(
-            f"raise sampling.gpu_time_s ({spent:g} s now)"
+            f"raise sampling.gpu_time_s ({spent:g} s now) where it ran out; beside a loss of speed it is left open"
             if spent
             else "let the session take restarts: --rig-set sampling.gpu_time_s=600"
         )
@@ -140,20 +154,50 @@ def counts(decision: Decision) -> str:
     return f"{told} against {before}"
 
 
-def evidence_of(decision: Decision, asked: Asked, metric: Metric) -> Iterator[str]:
-    """Yield what the outcome rests on: counts, bounds, how far runs and sessions differ, where a prior weighs more."""
-    yield f"{p_words(decision.p)} of no loss, {counts(decision)}"
-    yield (
-        f"the loss is at most {decision.high:+.1%} (power {1 - asked.rule.miss:.0%}), at least {decision.low:+.1%} (level "
-        f"{chance(decision.level)}); it would have been called from {decision.smallest:.1%} on"
-        f"{f', beyond the floor of {decision.floor:.1%}' if decision.floor else ''}"
-    )
+def evidence_of(
+    decision: Decision, asked: Asked, metric: Metric, *, limit: float | None = None
+) -> Iterator[str]:
+    """Yield what the outcome rests on: counts, bounds, how far runs and sessions differ, where a prior weighs more.
+
+    `limit`: the speed-up over the twin that loss and bounds are held against; None: they are against the reference.
+    """
+    yield f"{p_words(decision.p)} of no {'loss' if limit is None else 'shortfall'}, {counts(decision)}"
+    power, level = f"power {1 - asked.rule.miss:.0%}", f"level {chance(decision.level)}"
+    floor = f", beyond the floor of {decision.floor:.1%}" if decision.floor else ""
+    if limit is None:
+        what, told = "a loss", _bounds(decision, power, level)
+    else:
+        what, told = f"a shortfall below the limit {limit:g}x", _speed_up(decision, limit, power, level)
+    yield f"{told}; {what} would have been called from {decision.smallest:.1%} on{floor}"
     yield f"level of look {decision.look}, half of what is left of {asked.share.words}"
     yield from noise_of(decision, metric)
-    if decision.moved:
-        yield f"the controls of this session lie {decision.moved:.2%} apart: no loss below that is called"
+    if decision.moved is None:
+        yield "how far the controls of this session lie apart by it is not known: no loss of it is called"
+    elif decision.moved:
+        yield f"the controls of this session lie up to {decision.moved:.2%} apart: no loss below that is called"
     if decision.modes is not None and decision.loss > decision.floor:
         yield f"a server whose restarts fall into two modes shows this with a chance of at most {decision.modes:.1%}"
+
+
+def _bounds(decision: Decision, power: str, level: str) -> str:
+    """Say between which bounds the loss is, or the gain where it is surely none."""
+    low, high = decision.low, decision.high
+    reference = _REFERENCES[decision.kind]
+    if high <= 0:
+        return f"better than {reference} by {-high:.1%} at least ({power}), by {-low:.1%} at most ({level})"
+    if low < 0:
+        return (
+            f"against {reference} the loss is {high:.1%} at most ({power}), and it may be a gain of up to {-low:.1%} "
+            f"({level})"
+        )
+    return f"against {reference} the loss is {high:.1%} at most ({power}), {low:.1%} at least ({level})"
+
+
+def _speed_up(decision: Decision, limit: float, power: str, level: str) -> str:
+    """Say the same of a speed-up, as a change from the twin: what is held against `limit` is a loss from that."""
+    least, most = limit * (1 - decision.high) - 1, limit * (1 - decision.low) - 1
+    word = "gain" if least > 0 else "loss" if most < 0 else "change"
+    return f"{word} between {least:+.1%} ({power}) and {most:+.1%} ({level}) over its twin"
 
 
 def noise_of(decision: Decision, metric: Metric) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from tokgate.records.record import Record
 from tokgate.rig.models import Rig
 from tokgate.rig.workload import WorkloadSpec
 
-from .answers import crowded, flattering, unusable
+from .answers import crowded, unusable
+from .believable import beyond_the_draft, unbelievable
 from .cached import cached
 from .effective import contradicted
 from .headroom import at_its_ceiling
@@ -49,7 +50,7 @@ def establish(
     Of the launch: it has a server and no start failure, it met no bench fault, its slate was clean, its environment
     is proven, it was alive and answered after the last generation. Of the workload: not one generation failed, at
     least `at_least` good ones besides the warm-up, counters without contradiction, as many tokens as asked for, a
-    decode rate that the client can believe, and (with `decode`) one for every generation. Of its windows (with
+    decode rate for every one (with `decode`), which the client's own timing allows. Of its windows (with
     `decode`): most were watched, nobody else computed, no card was held back, the clocks were one. `also`: what the
     caller knows of.
     """
@@ -60,6 +61,7 @@ def establish(
     shortfalls = [*launch_faults(launch), *also]
     if mine or not shortfalls:  # without a server it goes without saying that it answered nothing
         shortfalls += unusable(mine, good, launch_id=launch.launch.id, workload=workload, at_least=at_least)
+    shortfalls += unbelievable(good) if decode else ()
     disturbances = tuple(disturbed(launch, workload)) if decode else ()
     shortfalls += disturbances
     series, missing = series_of(good) if not shortfalls else ({}, {})
@@ -70,7 +72,6 @@ def establish(
                 do="ask for at least two tokens, and stream; see the raw bodies",
             )
         )
-    shortfalls += flattering(series)
     unsure = hazy(launch, workload) if decode else ()
     series = {n: s.model_copy(update={"warnings": (*s.warnings, *unsure)}) for n, s in series.items()}
     kept = ("generations.jsonl", "telemetry.jsonl") if disturbances else ("generations.jsonl",)
@@ -103,7 +104,12 @@ def establish_workload(
         workload,
         at_least=spec.repeats * spec.concurrency,
         check=check,
-        also=(*_of_rig(rig, launch), *contradicted(rig, arm, launch), *crowded(launch, spec)),
+        also=(
+            *_of_rig(rig, launch),
+            *contradicted(rig, arm, launch),
+            *crowded(launch, spec),
+            *beyond_the_draft(arm, (g for g in launch.generations if g.workload == workload and g.good)),
+        ),
     )
     if isinstance(found, Verdict) or not whole:
         return found

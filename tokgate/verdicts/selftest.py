@@ -16,7 +16,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import combinations
 
-from scipy import special
+import scipy
 
 from tokgate.records import Outcome
 from tokgate.records.selftest import Found, PlantedLaunch, Rate
@@ -169,7 +169,9 @@ class _Case:
         loss = -sign * math.expm1(mean)
         if len(logs) < 2:
             return loss, None
-        half = float(special.stdtrit(len(logs) - 1, 0.975)) * statistics.stdev(logs) / math.sqrt(len(logs))
+        half = (
+            float(scipy.special.stdtrit(len(logs) - 1, 0.975)) * statistics.stdev(logs) / math.sqrt(len(logs))
+        )
         ends = sorted(-sign * math.expm1(mean + way * half) for way in (-1, 1))
         return loss, (ends[0], ends[1])
 

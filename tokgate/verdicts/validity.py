@@ -13,7 +13,8 @@ from tokgate.rig.models import Rig
 
 from .arm_restarts import Stored, modes_do, modes_words, restarts_seen, run_lines, taking
 from .clocks import uneven_runs
-from .controls_drift import Found, drift_do, drift_of, drift_words, restarts_words
+from .controls_drift import Found, drift_do, drift_of, drift_words, restarts_words, run_words
+from .copied import copied
 from .establish import Established, establish_workload, invalid
 from .headroom import ClientShare, client_share
 from .shortfall import Shortfall
@@ -95,7 +96,7 @@ def between_runs(
     beside: Sequence[LaunchEvidence] = (),
     baseline_runs: Stored | None = None,
 ) -> tuple[Shortfall, ...]:
-    """Return what no launch shows by itself: two modes or another clock among the runs of an arm, drift around them.
+    """Return what no launch shows by itself: one run under two names, two modes, another clock, drift around them.
 
     A launch that cannot be judged says nothing here; `establish_arm` and `invalidities` say why it cannot.
     """
@@ -110,6 +111,7 @@ def between_runs(
         found += _modes(rig, arm, runs, workload, stored)
     known = {one.launch.id for one in mine}
     around = (*mine, *(one for one in beside if one.launch.id not in known))
+    found = [*copied(around), *found]
     found += _drifted(rig, [one for one in around if one.launch.stands_for_arm], workload, stored)
     return tuple(found)
 
@@ -156,5 +158,5 @@ def _drifted(
         yield Shortfall(
             what=drift_words(found),
             do=drift_do(found.drift, workload) or "",
-            evidence=(restarts_words(found.drift),),
+            evidence=(restarts_words(found.drift), run_words(found)),
         )

@@ -77,7 +77,9 @@ def restarted(first: LaunchEvidence, *rates: Sequence[float], at: int = 1) -> tu
             first.model_copy(
                 update={
                     "launch": launch,
-                    "server": first.server.model_copy(update={"launch": launch}),
+                    "server": first.server.model_copy(
+                        update={"launch": launch, "mark": f"run/{name}", "pid": 200 + number}
+                    ),
                     "slate": make_slate(f"before {name}"),
                     "generations": series(series_of_run, launch=name),
                 }

@@ -14,6 +14,7 @@ from tokgate.verdicts.baselines.identity import Identity, identity_hash
 from tokgate.verdicts.baselines.load import baseline_path, find, load, refuse_mixture
 from tokgate.verdicts.baselines.save import save
 from tokgate.verdicts.launch_phases import LaunchPhases
+from tokgate.verdicts.ledger import anchors_of, levels_of
 
 IDENTITY = {"simulated": "false", "args.tp_size": "8", "sglang.version": "0.5.23"}
 
@@ -91,6 +92,58 @@ def test_a_corrupt_file_is_an_error_that_names_the_place(
 
     assert found in caught.value.found
     assert caught.value.do
+
+
+TWO_NUMBERS = {"decode_tok_s": ((44.5,), (44.6,)), "ttft_ms": ((20.0,), (21.0,))}
+
+
+def remembering(**samples: tuple[tuple[float, ...], ...]) -> dict[str, Any]:
+    """A file whose anchor is of two numbers and whose one launch holds these samples."""
+    runs = tuple(BaselineLaunch(run_id="r1", launch=name, samples=TWO_NUMBERS) for name in ("01", "02"))
+    anchor = anchors_of(levels_of(runs), when="2026-11-29T12:00:00+00:00", why="first", sessions=("r1",))
+    kept = runs[1].model_copy(update={"samples": samples})
+    return {
+        "launches": [runs[0].model_dump(mode="json"), kept.model_dump(mode="json")],
+        "anchor": {name: level.model_dump(mode="json") for name, level in anchor.items()},
+    }
+
+
+def without(changes: dict[str, Any], part: str, metric: str) -> dict[str, Any]:
+    for one in (changes["anchor"],) if part == "anchor" else [run["samples"] for run in changes["launches"]]:
+        one.pop(metric, None)
+    return changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        (
+            without(remembering(**TWO_NUMBERS), "samples", "decode_tok_s"),
+            "decode_tok_s: no launch holds a sample of it, its level says 44.55: edited by hand",
+        ),
+        (
+            without(remembering(**TWO_NUMBERS), "anchor", "decode_tok_s"),
+            "decode_tok_s: the samples give 44.55, and no level of it is remembered: edited by hand",
+        ),
+        (
+            remembering(ttft_ms=TWO_NUMBERS["ttft_ms"]),
+            "decode_tok_s: there are samples of 2 starts in 1 server runs of 1 sessions, its level says 4 starts in 2 server runs",
+        ),
+    ],
+)
+def test_samples_and_levels_of_a_number_that_do_not_belong_together_are_named(
+    tmp_path: Path, changes: dict[str, Any], found: str
+) -> None:
+    """Without the samples nothing would be compared, and a slower server would pass."""
+    path = save(tmp_path, make_baseline())
+    spoiled(tmp_path, **remembering(**TWO_NUMBERS))
+    load(path)
+    spoiled(tmp_path, **changes)
+
+    with pytest.raises(BaselineError) as caught:
+        load(path)
+    assert found in caught.value.found
+    assert str(path) in caught.value.tried
 
 
 @pytest.mark.parametrize(

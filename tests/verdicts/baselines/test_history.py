@@ -1,17 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, make_run
 from tokgate.records import Liveness, Outcome, Verdict
 from tokgate.verdicts.baselines.history import (
+    LATEST,
     Entry,
     Measured,
     Point,
     entry_of,
     points,
+    sessions_of,
     standings,
     with_history,
 )
@@ -78,7 +80,7 @@ def test_a_run_that_may_not_be_judged_leaves_no_number() -> None:
 def test_sessions_of_one_identity_alone_are_one_series_each_session_once() -> None:
     entries = [entry(2, 44.0), entry(1, 44.6), entry(3, 70.0, identity="other"), entry(2, 45.0)]
 
-    found = points(entries, "baseline", "single", "abc", SPEED)
+    found = points(sessions_of(entries, "baseline", "single", "abc"), SPEED)
     assert [p.run_id for p in found] == ["r01", "r02"]
     assert [p.value for p in found] == pytest.approx([44.6, 45.0])
 
@@ -87,7 +89,7 @@ LOWER = [*(v * 2 for v in STEADY), *(v * 1.9 for v in STEADY[:4])]
 
 
 def test_a_level_that_fell_names_the_run_since_when() -> None:
-    found = standings(RIG, SPEED, points(series(LOWER), "baseline", "single", "abc", SPEED))
+    found = standings(RIG, SPEED, points(sessions_of(series(LOWER), "baseline", "single", "abc"), SPEED))
 
     assert [one.words for one in found] == [
         (
@@ -96,11 +98,28 @@ def test_a_level_that_fell_names_the_run_since_when() -> None:
     ]
 
 
+def long_ago(sessions: int) -> list[Entry]:
+    """A level that fell by 5 %, so many sessions ago."""
+    values = [89.2, 89.0] * 10 + [84.7, 84.9] * (sessions // 2)
+    return [
+        entry(number, value).model_copy(update={"started_at": f"2026-11-01T00:{number:06}"})
+        for number, value in enumerate(values, start=1)
+    ]
+
+
+def test_a_change_of_level_is_looked_for_in_the_latest_sessions_alone() -> None:
+    """So that a history of years is read as fast as one of months."""
+    for sessions, told in ((LATEST - 10, 1), (LATEST, 0)):
+        kept = sessions_of(long_ago(sessions), "baseline", "single", "abc")
+        assert len(kept) == 20 + sessions
+        assert len(standings(RIG, SPEED, points(kept, SPEED))) == told
+
+
 def test_invalid_sessions_tell_of_no_level() -> None:
     entries = series([v * 2 for v in STEADY])
     entries += [entry(10 + n, 60.0, Outcome.INVALID) for n in range(5)]
 
-    assert standings(RIG, SPEED, points(entries, "baseline", "single", "abc", SPEED)) == ()
+    assert standings(RIG, SPEED, points(sessions_of(entries, "baseline", "single", "abc"), SPEED)) == ()
 
 
 NOW = Point(
@@ -126,6 +145,25 @@ def test_a_verdict_on_a_stored_number_is_told_beside_its_history() -> None:
         ),
     )
     assert found.model_copy(update={"evidence": judged.evidence}) == judged
+
+
+class Counted(list[Entry]):
+    """Entries that know how often somebody went through them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_a_long_history_is_gone_through_once_for_all_metrics_of_a_place() -> None:
+    entries = Counted(series(LOWER))
+    judged = [verdict(Outcome.PASS, metric=name, value=84.6) for name in METRICS]
+    told = with_history(RIG, judged, entries, identity="abc", now=NOW)
+
+    assert entries.times == 1
+    assert [one.metric for one in told if one.evidence] == ["decode_tok_s"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def test_a_better_number_takes_several_sessions() -> None:
     run, *more = faster(1.1, "b", "c", "d")
     (alone,) = drawn(run, Shelf(first.new))
     (several,) = drawn(run, Shelf(first.new), *more)
-    (knowingly,) = drawn(run, Shelf(first.new), despite_doubts=True)
+    (knowingly,) = drawn(run, Shelf(first.new), despite_doubts=True, replace=True)
 
     assert alone.kept is not None
     assert alone.kept.startswith("decode_tok_s is +10.0% better: raising it takes 2 sessions (1 here)")
@@ -57,3 +57,21 @@ def test_appending_a_session_that_does_not_agree_raises_nothing() -> None:
 
     assert odd.kept is not None
     assert fine.kept is None
+
+
+def test_what_appended_runs_change_is_told_apart_from_what_they_are() -> None:
+    """Three sessions stored, one 4 % better comes: the level moves by 1 %, the interval is around the 4 %."""
+    first = of_three_sessions()
+    (draft,) = drawn(faster(1.04, "b")[0], Shelf(first.new), append=True, despite_doubts=True)
+    (move,) = (one for one in draft.moves if one.metric == "decode_tok_s")
+    (line,) = (line for line in draft.changes() if line.startswith("decode_tok_s"))
+
+    assert move.interval is not None
+    assert move.interval[0] < 0.04 < move.interval[1]
+    low, high = (f"{bound:+.1%}" for bound in move.interval)
+    assert f"+1.0%; the runs that come +4.0%, interval {low} to {high}" in line
+
+    (whole,) = drawn(faster(1.04, "b")[0], Shelf(first.new), despite_doubts=True, replace=True)
+    (line,) = (line for line in whole.changes() if line.startswith("decode_tok_s"))
+    assert "+4.0%, interval" in line
+    assert "runs that come" not in line

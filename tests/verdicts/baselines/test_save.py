@@ -65,3 +65,25 @@ def test_all_of_several_are_written_in_their_order(tmp_path: Path) -> None:
     both = (make_baseline({**IDENTITY, "args.tp_size": "4"}), make_baseline())
 
     assert tuple(load(path) for path in save_all(tmp_path, both)) == both
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+    target = path.rename(tmp_path / "elsewhere.json")
+    path.symlink_to(target)
+    save(tmp_path, make_baseline(arm="renamed"))
+
+    assert path.is_symlink()
+    assert load(path).arm == "renamed"
+    assert '"arm": "renamed"' in target.read_text()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["baselines", "elsewhere.json"]
+
+
+def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path, make_baseline())
+    path.unlink()
+    path.symlink_to(tmp_path / "gone" / "elsewhere.json")
+
+    with pytest.raises(BaselineError, match="No such file"):
+        save(tmp_path, make_baseline())
+    assert path.is_symlink()

@@ -20,7 +20,6 @@ from tokgate.records import Outcome, Verdict
 from tokgate.verdicts.checks.stored_baseline import stored_baseline
 
 
-# ------------------------------------------------------------------ where a loss leads that no fact explains
 def lost(cycle: float, accepted: int = 138, *, phases: bool = True) -> Verdict:
     """An arm of which speed, accept length and cycle are stored, against the same with a longer cycle or less accepted."""
     then = run(phases=phases)

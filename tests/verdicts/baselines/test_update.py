@@ -49,7 +49,9 @@ def test_replacing_keeps_the_history_and_shows_the_change() -> None:
     first = of_three_sessions()
     run, *more = faster(1.1, "b", "c", "d")
     (second,) = drawn(run, Shelf(first.new), *more, why="faster kernels")
-    (third,) = drawn(make_run(*controls()), Shelf(second.new), despite_creep="back to what is sure")
+    (third,) = drawn(
+        make_run(*controls()), Shelf(second.new), replace=True, despite_creep="back to what is sure"
+    )
 
     assert [p.why for p in third.new.history] == ["faster kernels", "new driver"]
     assert len(second.new.launches) == 6

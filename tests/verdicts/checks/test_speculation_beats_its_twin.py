@@ -66,8 +66,41 @@ def test_an_arm_that_loses_says_how_much_too_long_its_cycle_is() -> None:
     assert verdict.do == (
         "accept length 1.86, cycle 46.2 ms: 4.8 ms over break-even (41.4 ms) at that accept length; "
         "so long a cycle would need accept length 2.07. Which phase of the cycle it is: 'Phases of a cycle' and "
-        "'Since the stored baseline' in the report, or -m verify"
+        "'Since the stored baseline' in the report, or run pytest perf_tests -m verify"
     )
+
+
+def test_an_arm_that_wins_by_less_than_asked_is_told_which_cycle_or_accept_length_would_do() -> None:
+    """1.34x of an asked 1.5x: "no stream decodes slower than without speculation" would not explain it."""
+    verdict = judged(eagle3(), controls(), twins=[{"at_least": 1.5}])
+
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.do is not None
+    assert verdict.do.startswith(
+        "asked 1.50x, reached 1.34x: accept length 1.86, cycle 30.9 ms; it takes a cycle of 27.6 ms at that accept "
+        "length, or with this cycle an accept length of 2.08 (break-even: 41.4 ms). "
+    )
+    (line,) = (e for e in verdict.evidence if "a cycle may take" in e)
+    assert line.startswith("for 1.50x: a cycle may take 27.62 ms")
+    assert "3.28 ms too long" in line
+
+
+@pytest.mark.parametrize(
+    ("arm", "at_least", "words"),
+    [
+        (eagle3(), 1.2, "gain between +31."),
+        (eagle3(SLOW), 0.5, "loss between -1"),
+    ],
+    ids=["wins", "keeps a limit below 1"],
+)
+def test_bounds_are_of_the_speed_up_and_say_over_what(
+    arm: LaunchEvidence, at_least: float, words: str
+) -> None:
+    verdict = judged(arm, controls(), twins=[{"at_least": at_least}])
+    (line,) = (e for e in verdict.evidence if "over its twin" in e)
+    assert line.startswith(words)
+    assert f"; a shortfall below the limit {at_least:g}x would have been called from " in line
+    assert "the loss is at most -" not in " ".join(verdict.evidence)
 
 
 def test_an_arm_that_loses_outside_graphs_is_told_to_look_there() -> None:

@@ -97,6 +97,12 @@ def test_a_rig_for_a_busy_machine_widens_the_limits() -> None:
     assert judged((100.0, 80.0, 120.0, 90.0, 110.0, 95.0), floors=wide).outcome is Outcome.PASS
 
 
+def test_of_one_launch_alone_nobody_knows_whether_the_rig_or_the_machine_is_to_blame() -> None:
+    do = judged((30.0, 44.5, 44.7, 44.6, 44.4, 44.8)).do or ""
+    assert "raise warmup of single by one if its other launches begin so too" in do
+    assert "load and clocks of the machine at that time" in do
+
+
 def test_one_value_has_no_spread() -> None:
     verdict = judged(STEADY[:1])
 

@@ -86,7 +86,9 @@ def test_what_it_rests_on_is_told() -> None:
     told = " | ".join(judged(by(0.95), stored(sessions=1)).evidence)
 
     assert re.search(r"p=0\.\d+ of no loss, 1 run of 6 starts against 2 runs of 1 session", told)
-    assert "the baseline is of 1 session, so a prior of 0.50% between sessions weighs more" in told
+    assert (
+        "what it is compared with is of 1 session, so a prior of 0.50% between sessions weighs more" in told
+    )
     assert (
         "restarts: 1 seen beyond the first, so a prior of 0.50% with 4 degrees of freedom weighs more" in told
     )
@@ -120,11 +122,17 @@ def test_only_metrics_that_both_have_are_compared() -> None:
     assert [v.metric for v in verdicts] == ["decode_tok_s", "ttft_ms"]
 
 
-def test_no_metric_in_common_is_invalid_not_a_pass() -> None:
+def test_a_baseline_without_the_speed_is_invalid_not_a_pass() -> None:
+    """Its first-token times are as they were; samples of the speed were taken out of it."""
+    samples = {"ttft_ms": ((20.0,),) * 6}
     baseline = stored().model_copy(
-        update={"launches": (BaselineLaunch(run_id="r", launch="01", samples={"cycle_ms": ((9.0,),)}),)}
+        update={"launches": (BaselineLaunch(run_id="r", launch="01", samples=samples),)}
     )
-    verdict = judged(STEADY, baseline)
+    verdict = judged(by(0.8), baseline)
 
     assert verdict.outcome is Outcome.INVALID
-    assert "no metric in common" in verdict.headline
+    assert (
+        f"{baseline.name} holds no sample of decode_tok_s, which is the speed of single" in verdict.headline
+    )
+    assert verdict.do is not None
+    assert f"git checkout -- {baseline.name}" in verdict.do

@@ -188,7 +188,7 @@ def test_more_tokens_a_cycle_than_steps_allow_is_no_measurement() -> None:
     launches[place] = launches[place].model_copy(update={"generations": short})
     (verdict,) = sweep_setting(rig, launches[place], "single")
     assert verdict.outcome is Outcome.INVALID
-    assert "accept length 2.56 with 1 step" in verdict.headline
+    assert "1 step gives at most 2 tokens a verify call" in verdict.headline
     assert judged(tuple(launches)).outcome is Outcome.INCONCLUSIVE
 
 

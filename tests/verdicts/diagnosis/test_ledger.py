@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 
 from tokgate.stats.log_shares import REST
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.ledger import ledger
-from tokgate.verdicts.diagnosis.losses import VERIFY
+from tokgate.verdicts.diagnosis.losses import PASS, VERIFY
 
-from .stories import ARM, CONTROL, NO_MARKS, PLANTED, WORKLOAD, Story, told
+from .stories import ARM, CONTROL, NO_MARKS, PLANTED, WORKLOAD, Story, loss, part, told
 
 # What cannot be told apart by what is measured: in each group a loss of the same part has no mark of its own, or one
 # verify outside graphs has no length that it ought to have.
@@ -66,6 +67,21 @@ def test_no_loss_is_charged_twice(pair: tuple[str, str]) -> None:
             by_place[place] = by_place.get(place, 0.0) - math.log1p(-one.share)
     for place, charged in by_place.items():
         assert charged <= -story.losses()[place].log + 1e-9
+
+
+def test_a_loss_that_nobody_could_split_is_charged_to_what_left_its_mark_and_to_nothing_else() -> None:
+    """An endpoint that tells nothing of speculation: what is left is acceptance or the cycle, and nobody can say which."""
+
+    def unsplit(name: str | None) -> dict[str, float]:
+        story = told(name) if name is not None else Story()
+        whole = math.log(1 / 1.15)
+        case = replace(
+            story.case(), losses={(ARM, WORKLOAD): loss(ARM, whole, part(PASS, whole, 10.0, 11.5))}
+        )
+        return {cause: found[0].share for cause, found in ledger(case, story.marks).items()}
+
+    assert unsplit(None) == {}
+    assert unsplit(names.HEAT) == {names.HEAT: pytest.approx(1 - 1 / 1.15)}
 
 
 def test_of_a_verify_without_graphs_in_a_patched_tree_the_graphs_take_more() -> None:

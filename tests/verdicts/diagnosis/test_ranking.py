@@ -10,20 +10,24 @@ from tests.verdicts.evidence import (
     make_fingerprint,
     make_run,
     make_slate,
+    restarted,
 )
 from tokgate.records import (
     Finding,
     LaunchEvidence,
     Outcome,
     RunEvidence,
+    StartFailure,
     VariableState,
     Verdict,
 )
+from tokgate.records.server import StartCause
+from tokgate.rig.limits import Twin
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Explained, Strength
 from tokgate.verdicts.diagnosis.ranking import NOTHING, diagnose, in_order
 
-from .planted import CAUSES, RIG, each, session, slow_base
+from .planted import CAUSES, RIG, changed, each, session, slow_base
 
 BAD = Verdict(check="decode_throughput", outcome=Outcome.INVALID, headline="it cannot be judged")
 
@@ -102,6 +106,51 @@ def test_what_voids_the_numbers_comes_before_every_loss_whose_size_is_known() ->
     finding = Finding(severity="unclean", what="GPU 3: 1894 MiB are allocated", do="find its owner")
     run = run.model_copy(update={"slate_at_start": make_slate(findings=(finding,))})
     assert ranked(run) == [names.UNCLEAN, names.BASE]
+
+
+def test_a_machine_that_was_not_clean_at_restarts_alone_only_says_why_nothing_was_confirmed() -> None:
+    """The loss was measured before, on a clean machine: what keeps a restart from starting is not its cause."""
+    run = slow_base()
+    finding = Finding(severity="unclean", what="4 processes of the run x are still there", do="wait")
+    late = restarted(run.launches[0]).model_copy(
+        update={
+            "slate": make_slate("before 07-baseline-restart-1", findings=(finding,)),
+            "server": None,
+            "generations": (),
+        }
+    )
+    told = found(run.model_copy(update={"launches": (*run.launches, late)}))
+    assert [c.name for c in told.causes] == [names.BASE, names.LATE]
+    assert "restarts were not started for it" in told.causes[1].words
+
+
+def test_a_regression_without_a_cause_has_not_too_few_values() -> None:
+    """1.34x where the rig asks 1.5x: nothing is slower than it was, the limit asks more."""
+    lost = Verdict(
+        check="speculation_beats_its_twin",
+        outcome=Outcome.REGRESSED,
+        headline="1.34x its twin, below 1.5x",
+        arm="eagle3-2step",
+        workload="single",
+        change=0.34,
+    )
+    rig = RIG.model_copy(update={"twins": (Twin(at_least=1.5),)})
+    note = diagnose(rig, session(), [lost], {}).note
+    assert note is not None
+    assert "too few values" not in note
+    assert (
+        "is 1.34x as fast as its twin and the rig asks 1.50x, so the limit asks more than this pair gives"
+        in note
+    )
+
+
+def test_a_launch_that_never_started_is_no_probe_that_costs_speed() -> None:
+    verdict = Verdict(
+        check="probe_cost", outcome=Outcome.INVALID, headline="did not start", launch="02-eagle3-2step"
+    )
+    failure = StartFailure(cause=StartCause.BAD_ARGUMENT, headline="refused", do="write it right")
+    run = changed(session(), 1, failure=failure, server=None, generations=())
+    assert names.PROBE not in ranked(run, verdict)
 
 
 def test_a_patched_tree_that_cost_the_plain_arm_nothing_is_excluded() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tokgate.records import Outcome
 from tokgate.records.record import Record
@@ -14,7 +14,7 @@ from tokgate.verdicts.establish import Established
 from tokgate.verdicts.family import handed_on
 from tokgate.verdicts.ledger import run_values
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of
-from tokgate.verdicts.run_values import Asked, asked_of, values_now
+from tokgate.verdicts.run_values import COUNTS, Asked, asked_of, values_now
 
 from .file import BaselineFile
 
@@ -34,12 +34,16 @@ class Compared(Record):
 
 
 def compared_with(
-    rig: Rig, established: Sequence[Established], baseline: BaselineFile, moved: float
+    rig: Rig,
+    established: Sequence[Established],
+    baseline: BaselineFile,
+    moved: Mapping[str, float | None],
 ) -> Iterator[Compared]:
     """Yield a decision per metric that the baseline and every run of this session know.
 
     A metric that is known of some runs only is unknown: the slow ones might be those without a number. What is called
-    hands its chance of a false alarm on to the others (family.handed_on), until nothing more is called.
+    hands its chance of a false alarm on to the others (family.handed_on), until nothing more is called. `moved`: per
+    metric, controls_drift.moved_between_controls.
     """
     sides = {}
     for metric in METRICS.values():
@@ -55,7 +59,7 @@ def compared_with(
         for name, level in handed_on(own, called).items():
             asked[name] = asked[name].at(level)
             # What is accepted of a draft does not depend on how fast the machine is.
-            machine = moved if name != "accept_length" else 0.0
+            machine = moved.get(name, 0.0) if name not in COUNTS else 0.0
             found[name] = decide(*sides[name], asked[name].rule, kind="stored", moved=machine)
         more = [n for n in found if n not in called and found[n].outcome is Outcome.REGRESSED]
         if not more:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from tokgate.errors import BaselineError
 from tokgate.records import PRECEDENCE, LaunchEvidence, Outcome, RunEvidence, Verdict
 from tokgate.rig.models import Rig
+from tokgate.verdicts.arm_restarts import taking
 from tokgate.verdicts.checks.cache_state import cache_state
 from tokgate.verdicts.checks.clean_slate import clean_slate
 from tokgate.verdicts.checks.client_headroom import client_headroom
@@ -53,6 +54,8 @@ def grounds(rig: Rig, run: RunEvidence, launches: Sequence[LaunchEvidence]) -> I
     for launch in launches:
         yield from environment_truth(rig, launch)
         for workload in rig.workloads:
+            if not taking((launch,), workload.name):  # a restart that was asked for on account of others
+                continue
             yield from cache_state(rig, launch, workload.name)
             yield from client_headroom(rig, launch, workload.name)
             # A series too short for its steadiness to be known is a doubt, no reason to refuse.

@@ -8,6 +8,7 @@ from tokgate.errors import BaselineError
 from tokgate.records import LaunchEvidence, RunEvidence, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
+from tokgate.verdicts.arm_restarts import taking
 from tokgate.verdicts.cycle_side import WITHOUT, carried
 from tokgate.verdicts.establish import Established, establish_workload
 from tokgate.verdicts.launch_phases import LaunchPhases, launch_phases
@@ -18,6 +19,7 @@ from .file import Absence, BaselineFile, BaselineLaunch, Provenance
 from .identity import Identity, identity_hash, identity_of_launch
 from .moves import Move, moves_of, raised_too_soon
 from .portable import without_machine
+from .sizes import counted, thin
 from .staleness import mixed
 
 CHECK = "baseline update"
@@ -39,6 +41,7 @@ class Request(Record):
     why: str
     arm: str | None = None  # None: all arms
     append: bool = False  # add to what is stored, rather than replace it
+    replace: bool = False  # put fewer sessions in place of more
     despite_doubts: bool = False
     despite_creep: str | None = None  # why a loss beyond the creep budget is accepted
     portable: bool = False  # leave out what is known of the machine
@@ -58,26 +61,23 @@ class Draft(Record):
 
     @property
     def thin(self) -> str | None:
-        """Say what so few sessions leave unknown; None: there are enough to tell how far sessions differ."""
-        sessions = len({one.run_id for one in self.new.launches})
-        runs = len(self.new.launches)
-        if sessions >= 3 and runs >= 2 * sessions:
-            return None
-        told = (
-            f"{sessions} session{'' if sessions == 1 else 's'} of {runs} server run{'' if runs == 1 else 's'}"
-        )
-        return f"{told}: 3 sessions of 2 tell how far restarts and sessions differ, less leaves it to a prior"
+        """Say what so few sessions, or server runs in each, leave unknown; None: every level is measured."""
+        return thin(self.new)
 
     @property
     def thinner(self) -> str | None:
         """Say that fewer server runs stand where more did: what comes later is judged less sharply."""
         if self.old is None or len(self.new.launches) >= len(self.old.launches):
             return None
-        then, now = (
-            f"{len(one.launches)} server runs of {len({launch.run_id for launch in one.launches})} sessions"
-            for one in (self.old, self.new)
-        )
+        then, now = (counted(one) for one in (self.old, self.new))
         return f"{self.new.workload} on {self.new.arm}: {then} -> {now}: later runs are judged less sharply"
+
+    @property
+    def forgets(self) -> str | None:
+        """Say which sessions would go without as many in their place; None: none would."""
+        if self.kept is not None or self.old is None or len(self.new.sessions) >= len(self.old.sessions):
+            return None
+        return f"{self.new.workload} on {self.new.arm}: {counted(self.old)} -> {counted(self.new)}"
 
     def changes(self) -> tuple[str, ...]:
         """Return one line per metric: n and level before and now."""
@@ -98,7 +98,9 @@ def draft_of(
     identity = _one_identity(given, arm, workload)
     found = look_up(identity)
     old = found if isinstance(found, BaselineFile) else None
-    fresh = tuple(_stored(g.rig, g.run.info.run_id, e, workload) for g in given for e in _timed(g.run, arm))
+    fresh = tuple(
+        _stored(g.rig, g.run.info.run_id, e, workload) for g in given for e in _timed(g.run, arm, workload)
+    )
     held = old if request.append else None
     kept = held.launches if held is not None else ()
     again = {one.run_id for one in kept} & {one.run_id for one in fresh}
@@ -154,13 +156,15 @@ def draft_of(
     )
 
 
-def _timed(run: RunEvidence, arm: str) -> list[LaunchEvidence]:
-    return [e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm]
+def _timed(run: RunEvidence, arm: str, workload: str) -> tuple[LaunchEvidence, ...]:
+    return taking([e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm], workload)
 
 
 def _one_identity(given: Sequence[Given], arm: str, workload: str) -> Identity:
     found = [
-        identity_of_launch(g.rig, e, workload, g.run.fingerprint) for g in given for e in _timed(g.run, arm)
+        identity_of_launch(g.rig, e, workload, g.run.fingerprint)
+        for g in given
+        for e in _timed(g.run, arm, workload)
     ]
     if any(identity != found[0] for identity in found):
         raise BaselineError(
@@ -209,7 +213,7 @@ def _phases(
     kept: list[LaunchPhases] = []
     whys: list[str] = []
     for one in given:
-        for launch in carried(one.run, arm):
+        for launch in taking(carried(one.run, arm), workload):
             found = launch_phases(one.rig, one.run.info.run_id, launch, workload)
             if isinstance(found, str):
                 whys.append(found)

@@ -10,6 +10,7 @@ from tokgate.records import Difference, Fingerprint
 from tokgate.records.record import Record
 from tokgate.verdicts.launch_phases import LaunchPhases
 from tokgate.verdicts.ledger import Accepted, Anchored, Level, Value, anchors_of, levels_of
+from tokgate.verdicts.metrics import METRICS
 
 from .identity import Identity, identity_hash
 
@@ -86,14 +87,17 @@ class BaselineFile(Record):
         return self
 
     def _odd_ledger(self) -> str | None:
-        """What was accepted last is what the samples give: a level written smaller would hide creep."""
+        """What was accepted last is what the samples give: a level written smaller, or samples taken out, would hide a loss."""
         if self.accepted and not self.anchor:
             return "levels were accepted since an anchor that is not there"
         told = self.accepted[-1].levels if self.accepted else self.anchor
-        for name, level in self.levels.items():
-            remembered = told.get(name)
-            if remembered is not None and abs(remembered.value / level.value - 1) > OFF_LEVEL:
-                return f"{name}: the samples give {level.value:g}, its level says {remembered.value:g}"
+        if not told:
+            return None  # of an earlier tokgate: nothing is remembered
+        levels = self.levels
+        for name in METRICS:
+            level, remembered = levels.get(name), told.get(name)
+            if (odd := _odd_level(level, remembered)) is not None:
+                return f"{name}: {odd}"
         return None
 
     @property
@@ -112,12 +116,37 @@ class BaselineFile(Record):
         if self.anchor:
             return self.anchor
         told = self.provenance
-        sessions = tuple(dict.fromkeys(one.run_id for one in self.launches))
-        return anchors_of(self.levels, when=told.when, why=told.why, sessions=sessions)
+        return anchors_of(self.levels, when=told.when, why=told.why, sessions=self.sessions)
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The ids of the runs that its launches are of, in order."""
+        return tuple(dict.fromkeys(one.run_id for one in self.launches))
 
     def by_start(self, metric: str) -> tuple[tuple[float, ...], ...]:
         """Return the values of a metric, one tuple per barrier start, over all launches."""
         return tuple(start for launch in self.launches for start in launch.values(metric))
+
+
+def _odd_level(given: Level | None, remembered: Level | None) -> str | None:
+    """Say how what the samples give contradicts what is remembered of one metric."""
+    if given is None:
+        return (
+            f"no launch holds a sample of it, its level says {remembered.value:g}"
+            if remembered is not None
+            else None
+        )
+    if remembered is None:
+        return f"the samples give {given.value:g}, and no level of it is remembered"
+    counts, then = (
+        f"{one.starts} starts in {one.runs} server runs of {one.sessions} sessions"
+        for one in (given, remembered)
+    )
+    if counts != then:
+        return f"there are samples of {counts}, its level says {then}"
+    if abs(remembered.value / given.value - 1) > OFF_LEVEL:
+        return f"the samples give {given.value:g}, its level says {remembered.value:g}"
+    return None
 
 
 class Absence(Record):

@@ -11,7 +11,7 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, FiniteFloat
 
@@ -31,6 +31,9 @@ from .identity import identity_hash, identity_of_launch
 CHECK = "history"
 # A lasting change of half a floor is worth seeing: no single session would call it.
 LEAST_FLOORS = 0.5
+# Sessions of one identity that a change of level is looked for in, the latest: years of nightly ones. What lies further
+# back informs nobody, and the search takes the square of their number.
+LATEST = 500
 
 Median = Annotated[FiniteFloat, Field(ge=1e-12, le=1e12)]
 
@@ -58,6 +61,13 @@ class Entry(Record):
     sglang: str | None  # its commit, or its version; with "+HASH" where its tree is edited
     fingerprint: str | None  # the first digits of a hash of all facts of machine and software
     series: tuple[Measured, ...]
+
+
+class Session(NamedTuple):
+    """What one session measured of an arm under a workload."""
+
+    entry: Entry
+    measured: Measured
 
 
 class Point(Record):
@@ -137,17 +147,25 @@ def entry_of(rig: Rig, run: RunEvidence, verdicts: Sequence[Verdict]) -> Entry |
     )
 
 
-def points(entries: Sequence[Entry], arm: str, workload: str, identity: str, metric: Metric) -> list[Point]:
-    """Return what the sessions measured of one metric of one identity, in order of time, each session once."""
-    found = {}
-    for entry in entries:
-        for one in entry.series:
-            if (one.arm, one.workload, one.identity) != (arm, workload, identity):
-                continue
-            values = [medians[metric.name] for medians in one.launches.values() if metric.name in medians]
-            if values:
-                # Of a session that was written twice the later line counts.
-                found[entry.run_id] = Point(
+def sessions_of(entries: Sequence[Entry], arm: str, workload: str, identity: str) -> list[Session]:
+    """Return the sessions that measured an arm under a workload of one identity, in order of time, each once."""
+    found = {
+        entry.run_id: Session(entry, one)  # of a session that was written twice the later line counts
+        for entry in entries
+        for one in entry.series
+        if (one.arm, one.workload, one.identity) == (arm, workload, identity)
+    }
+    return sorted(found.values(), key=lambda session: (session.entry.started_at, session.entry.run_id))
+
+
+def points(sessions: Sequence[Session], metric: Metric) -> list[Point]:
+    """Return what sessions measured of one metric, those that know it."""
+    found = []
+    for entry, one in sessions:
+        values = [medians[metric.name] for medians in one.launches.values() if metric.name in medians]
+        if values:
+            found.append(
+                Point(
                     run_id=entry.run_id,
                     started_at=entry.started_at,
                     value=_middle(values, metric),
@@ -156,15 +174,16 @@ def points(entries: Sequence[Entry], arm: str, workload: str, identity: str, met
                     fingerprint=entry.fingerprint,
                     sglang=entry.sglang,
                 )
-    return sorted(found.values(), key=lambda point: (point.started_at, point.run_id))
+            )
+    return found
 
 
 def standings(rig: Rig | None, metric: Metric, series: Sequence[Point]) -> tuple[Standing, ...]:
-    """Return every change of level, oldest first, of the sessions that were fit to be judged.
+    """Return every change of level, oldest first, of the LATEST sessions that were fit to be judged.
 
     `rig` has floors of its own; without it the table's count.
     """
-    fit = [point for point in series if point.outcome is not Outcome.INVALID]
+    fit = [point for point in series if point.outcome is not Outcome.INVALID][-LATEST:]
     floor = floor_of(rig, metric).relative if rig is not None else metric.relative_floor
     found = change_points(
         [point.value for point in fit], prior_sd=PRIOR_SHARE * floor, least=LEAST_FLOORS * floor
@@ -181,12 +200,20 @@ def with_history(
     """
     told = []
     earlier = [entry for entry in entries if entry.run_id != now.run_id]
+    sessions: dict[tuple[str, str], list[Session]] = {}  # a dozen metrics are of one place
     for verdict in verdicts:
         metric = METRICS.get(verdict.metric or "")
         if metric is None or not verdict.value or verdict.arm is None or verdict.workload is None:
             told.append(verdict)
             continue
-        series = points(earlier, verdict.arm, verdict.workload, identity, metric)
+        place = verdict.arm, verdict.workload
+        if place not in sessions:
+            sessions[place] = [
+                one
+                for one in sessions_of(earlier, *place, identity)
+                if one.measured.outcome is not Outcome.INVALID
+            ][-LATEST:]
+        series = points(sessions[place], metric)
         series.append(now.model_copy(update={"value": verdict.value}))
         found = standings(rig, metric, series)
         told.append(

@@ -1,6 +1,6 @@
 """Finding and reading stored baselines: a damaged one is an error with its own name, never an absence.
 
-Beside save the only module of this room that touches files.
+Beside save and lock the only module of this room that touches files.
 """
 
 from __future__ import annotations

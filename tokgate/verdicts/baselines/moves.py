@@ -30,16 +30,22 @@ class Move(Record):
     change: float | None  # of what is stored
     new: float | None  # of the runs that come, against what is stored; the same where they replace it
     interval: tuple[float, float] | None  # 95 %, of `new`
+    appended: bool  # the runs that come are a part of what is stored then: `new` is not `change`
     creep: Creep | None
 
     @property
     def line(self) -> str:
-        """Return "decode_tok_s: 49.1 tok/s (n=12), was 44.6 tok/s (n=12), +10.0%, interval +8.9% to +11.1%"."""
+        """Return "decode_tok_s: 49.1 tok/s (n=12), was 44.6 tok/s (n=12), +10.0%, interval +8.9% to +11.1%".
+
+        Where runs are appended the interval is not of that change: "…, +0.9%; the runs that come +6.9%, interval …".
+        """
         metric = METRICS[self.metric]
         text = f"{self.metric}: {metric.text(self.after.value)} (n={self.after.starts})"
         if self.before is None or self.change is None:
             return f"{text}, new"
         text += f", was {metric.text(self.before.value)} (n={self.before.starts}), {self.change:+.1%}"
+        if self.appended and self.new is not None:
+            text += f"; the runs that come {self.new:+.1%}"
         if self.interval is not None:
             text += f", interval {self.interval[0]:+.1%} to {self.interval[1]:+.1%}"
         if self.creep is not None and self.creep.spent >= 0.0005:  # less is printed as 0.0 %
@@ -69,6 +75,7 @@ def _move(
         change=after.value / before.value - 1 if before is not None else None,
         new=coming.value / before.value - 1 if before is not None and coming is not None else None,
         interval=found.interval if found is not None else None,
+        appended=coming is not None and coming.runs < after.runs,
         creep=creep_of(rig, new, metric) if old is not None else None,
     )
 

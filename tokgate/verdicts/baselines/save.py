@@ -23,18 +23,21 @@ def save_all(root: Path, baselines: Sequence[BaselineFile]) -> tuple[Path, ...]:
     """Write baselines where they belong below `root`; return their paths in the same order.
 
     The text of all of them lies on the disk before the first takes its place, so that a disk that is full, or whoever
-    ends the program while it writes, leaves every old file as it was. BaselineError when one cannot be written.
+    ends the program while it writes, leaves every old file as it was. A link is written through: what it points to is
+    the baseline. BaselineError when one cannot be written. Whoever writes what he has read before holds lock.writing.
     """
     paths = [baseline_path(root, baseline.rig, baseline.identity) for baseline in baselines]
+    targets: list[Path] = []
     temporary: list[Path] = []
     path = root / "baselines"
     try:
         for path, baseline in zip(paths, baselines, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.append(_empty_beside(path))
+            targets.append(path.resolve(strict=True) if path.is_symlink() else path)
+            temporary.append(_empty_beside(targets[-1]))
             _write(temporary[-1], baseline)
-        for path, written in zip(paths, temporary, strict=True):
-            written.replace(path)
+        for path, target, written in zip(paths, targets, temporary, strict=True):  # noqa: B007 - the error names it
+            written.replace(target)
     except OSError as error:
         raise BaselineError(
             tried=f"write the baseline {path}",

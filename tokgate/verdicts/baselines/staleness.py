@@ -34,7 +34,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
 )
 _TREE = "the tree has changed"
 # Against the stale baseline the run that is to replace it ended regressed: that is the doubt to be overruled.
-_STORE = 'tokgate baseline update RUN --despite-doubts --why "…"'
+_STORE = 'tokgate baseline update RUN --replace --despite-doubts --why "…"'
 _EXPLAIN = (
     "look at acceptance, cycle time and the twin of this session: it is explained before anything is stored"
 )

@@ -35,7 +35,7 @@ def drafts(given: Sequence[Given], look_up: LookUp, request: Request) -> tuple[D
     `invalid`, an unknown arm, a run that is stored already, and, without `despite_doubts`, a run that drifted or was
     unsteady: the next run would be judged by noise. What the run's own session concluded (`Given.judged`) of what is
     stored, regressed or invalid, is such a doubt as well, and runs of several trees or drivers are. A loss beyond the
-    creep budget is refused without a reason of its own. A draft that would raise a number on too little evidence is
+    creep budget is refused without a reason of its own, and fewer sessions in place of more without `replace`. A draft that would raise a number on too little evidence is
     `kept`: it says why, and is not to be written.
     """
     rig = given[-1].rig
@@ -65,6 +65,7 @@ def drafts(given: Sequence[Given], look_up: LookUp, request: Request) -> tuple[D
         for name in arms
         for workload in rig.workloads
     )
+    _refuse_forgetting(found, request, tried=tried)
     return _within_creep(rig, found, request, tried=tried)
 
 
@@ -115,6 +116,16 @@ def _refuse_doubts(doubts: Sequence[str], request: Request, *, tried: str, first
         found=f"{len(doubts)} doubt{'s' if len(doubts) > 1 else ''} about it: {'; '.join(doubts)}",
         do=f"{what}, or store it knowingly: --despite-doubts",
     )
+
+
+def _refuse_forgetting(found: Sequence[Draft], request: Request, *, tried: str) -> None:
+    forgets = [draft.forgets for draft in found if draft.forgets is not None]
+    if forgets and not request.replace:
+        raise BaselineError(
+            tried=tried,
+            found=f"it would replace more sessions by fewer: {'; '.join(forgets)}",
+            do="add to them: --append; or name as many runs; or put fewer in their place knowingly: --replace",
+        )
 
 
 def _within_creep(rig: Rig, found: tuple[Draft, ...], request: Request, *, tried: str) -> tuple[Draft, ...]:

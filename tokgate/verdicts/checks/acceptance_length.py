@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from tokgate.records import Generation, LaunchEvidence, Outcome, Reference, Verdict
 from tokgate.rig.models import ArmSpec, Rig
+from tokgate.stats.summary import needed_for_interval
 from tokgate.verdicts.arm_runs import History, Launches, all_of, good_of, raw_of, subject_of
 from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.derived import Derivation
 from tokgate.verdicts.establish import Established, invalid
+from tokgate.verdicts.more_starts import more_starts
 from tokgate.verdicts.pinned import Method, pinned_range
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.speculating import LOOK_AT_THE_DRAFT, USELESS, is_off, pooled, usefulness
@@ -97,6 +99,8 @@ def _of_use(rig: Rig, runs: Sequence[Established], verdicts: tuple[Verdict, ...]
         told += f", interval {summary.interval[0]:.2f}–{summary.interval[1]:.2f}"  # noqa: RUF001 - a dash between numbers
     else:
         told += f", n={summary.n} and no interval"
+    # An interval that straddles is half as wide with about four times the starts.
+    lacking = needed_for_interval() - summary.n if summary.interval is None else 3 * summary.n
     broken = any(v.outcome is Outcome.REGRESSED for v in verdicts)
     if _allowed(rig, runs[0].launch.launch.arm, runs[0].workload) or (broken and not settled):
         return tuple(v.model_copy(update={"warnings": (*v.warnings, told)}) for v in verdicts)
@@ -110,7 +114,7 @@ def _of_use(rig: Rig, runs: Sequence[Established], verdicts: tuple[Verdict, ...]
                 "change": None,
                 "smallest": None,
                 "level": None,
-                "needs": None,
+                "needs": None if settled else more_starts(rig, lacking, runs[0].workload),
                 "wanted": {},
                 "floor": f"useless at {USELESS} or less, the whole interval of the starts of each server run",
                 "do": f"{LOOK_AT_THE_DRAFT}; where that is meant, give this arm a budget accept_length at_least = 1.0"
@@ -122,7 +126,7 @@ def _of_use(rig: Rig, runs: Sequence[Established], verdicts: tuple[Verdict, ...]
 
 
 def _impossible(arm: ArmSpec, established: Established) -> Shortfall | None:
-    if arm.kind != "eagle3" or arm.num_steps is None:
+    if arm.kind != "eagle3":
         return Shortfall(
             what=f"{arm.name} does no speculation: it accepts nothing", do="ask this of an eagle3 arm"
         )
@@ -130,14 +134,6 @@ def _impossible(arm: ArmSpec, established: Established) -> Shortfall | None:
         return Shortfall(
             what=f"accept length unknown: {established.why_missing(METRIC)}",
             do="see the raw bodies; check in server_info.json that speculation is on",
-        )
-    tokens, calls = pooled(established.good)
-    most = arm.num_steps + 1 + len(established.good) / calls
-    if tokens / calls > most:
-        return Shortfall(
-            what=f"{tokens / calls:.2f} tokens a verify call, but {arm.num_steps} steps give at most "
-            f"{arm.num_steps + 1}",
-            do="read the raw bodies: these counters cannot be this arm's",
         )
     return None
 

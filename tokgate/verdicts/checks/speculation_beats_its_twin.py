@@ -40,15 +40,16 @@ def speculation_beats_its_twin(
     workload: str,
     *,
     history: History | None = None,
+    twin_history: History | None = None,
 ) -> tuple[Verdict, ...]:
     """Judge the speed-up of an arm over the control arm, server run by server run.
 
     `launches`: all server runs of the arm, in order of time. `controls`: all of the control arm in this session,
     which are one side; how far they differ is part of the interval. `history`: stored runs of the arm, which tell how
-    much its runs differ. The speed-up is held against the rig's twin limit
-    as a value is against a budget. pass: it is kept, with the power that the rig asks for; where the rig sets none for
-    this arm and workload, the measured speed-up is the verdict. regressed: it is missed at the session's level, by two
-    runs each for itself. inconclusive: neither, with what would settle it. invalid: no control was given, one cannot
+    much its runs differ; `twin_history`: of the control, which tell with them whether restarts have two modes. The
+    speed-up is held against the rig's twin limit as a value is against a budget. pass: it is kept, with the power that the rig asks for; where the rig sets none for
+    this arm and workload, the measured speed-up is the verdict. regressed: it is missed at the session's level, by more
+    runs than two modes of restarts explain. inconclusive: neither, with what would settle it. invalid: no control was given, one cannot
     be judged, they have drifted beyond what restarts explain, or the arm's server does no speculation: that would
     compare a plain server with itself.
     """
@@ -65,7 +66,8 @@ def speculation_beats_its_twin(
     shortfall = _unjudgeable(rig, runs, twins, metric)
     if shortfall is not None:
         return (invalid(CHECK, [shortfall], launch=arm, workload=workload, metric=metric.name),)
-    limit = _limit(rig, arm.launch.arm, workload)
+    least = rig.twin(arm.launch.arm, workload)
+    limit = None if least is None else least.at_least
     asked = asked_of(rig, "twin", metric, workload, (*runs, *twins), same_configuration=False)
     now, before = values_now(runs, metric.name), values_now(twins, metric.name)
     decision = decide(
@@ -75,6 +77,7 @@ def speculation_beats_its_twin(
         kind="twin",
         history=(history or {}).get(metric.name, ()),
         limit_ratio=1.0 if limit is None else limit,
+        beside=(twin_history or {}).get(metric.name, ()),
     )
     cost, useless = cost_of_a_cycle(runs, twins), useless_words(runs)
     names = ", ".join(t.launch.launch.id for t in twins)
@@ -96,7 +99,7 @@ def speculation_beats_its_twin(
                     for value in (statistics.median(run.values),)
                 ),
                 *drift_words(twins, metric.name),
-                *((cost.text(),) if cost is not None else ()),
+                *((cost.text(max(1.0, limit or 1.0)),) if cost is not None else ()),
                 *beside_the_control(arm, controls),
             ),
             "warnings": (*((ALONE,) if len(twins) == 1 else ()), *warnings_of(runs, metric.name)),
@@ -110,8 +113,14 @@ def speculation_beats_its_twin(
         asked,
         metric,
         measured=measured,
-        look=_next_step(cost, arm, controls, useless=useless is not None),
+        look=_next_step(
+            _answered(cost, limit, decision, rig.workload(workload).concurrency),
+            arm,
+            controls,
+            useless=useless is not None,
+        ),
         twin=rig.control.name,
+        limit=limit,
     )
     words = _words(decision, limit, twins, metric)
     if decision.outcome is Outcome.REGRESSED and useless is not None:
@@ -151,13 +160,6 @@ def _unjudgeable(
     return None
 
 
-def _limit(rig: Rig, arm: str, workload: str) -> float | None:
-    """Return the rig's most particular twin limit (of equals the later one); None where it sets none."""
-    fitting = [t for t in rig.twins if t.arm in ("*", arm) and t.workload in ("*", workload)]
-    ranked = sorted(fitting, key=lambda t: (t.arm != "*", t.workload != "*"))
-    return ranked[-1].at_least if ranked else None
-
-
 def _words(decision: Decision, limit: float, twins: Sequence[Established], metric: Metric) -> str:
     """Say how the speed-up stands to its limit."""
     if decision.outcome is Outcome.PASS:
@@ -174,10 +176,15 @@ def _words(decision: Decision, limit: float, twins: Sequence[Established], metri
     return f", {'above' if decision.loss <= 0 else 'below'} {limit:g}x, but not surely"
 
 
-def _next_step(
-    cost: BreakEven | None, arm: LaunchEvidence, controls: Sequence[LaunchEvidence], *, useless: bool
-) -> str:
-    answer = cost.answer() if cost is not None else "accept length and cycle time are unknown"
+def _answered(cost: BreakEven | None, limit: float, decision: Decision, streams: int) -> str:
+    if cost is None:
+        return "accept length and cycle time are unknown"
+    # Of several streams the limit is on all together, and the arithmetic is of one.
+    asked = limit if streams == 1 else 1.0
+    return cost.answer(asked, reached=1 + decision.change, streams=streams)
+
+
+def _next_step(answer: str, arm: LaunchEvidence, controls: Sequence[LaunchEvidence], *, useless: bool) -> str:
     if useless:
         return f"{answer}. {LOOK_AT_THE_DRAFT[0].upper()}{LOOK_AT_THE_DRAFT[1:]}"
     return f"{answer}. {without_a_graph(arm, controls) or WHICH_PHASE}"

@@ -14,14 +14,14 @@ from tokgate.verdicts.baselines.identity import Identity, differences, identity_
 from tokgate.verdicts.baselines.no_baseline import no_baseline
 from tokgate.verdicts.baselines.staleness import staleness
 from tokgate.verdicts.control_part import Control, control_part
-from tokgate.verdicts.controls_drift import moved_between_controls
+from tokgate.verdicts.controls_drift import moved_between_controls, speed_metric
 from tokgate.verdicts.establish import invalid
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.validity import establish_arm
 
 CHECK = "stored_baseline"
 # A run with a verdict that is invalid is stored knowingly or not at all.
-ANEW = 'tokgate baseline update RUN --arm {arm} --despite-doubts --why "…"'
+ANEW = 'tokgate baseline update RUN --arm {arm} --replace --despite-doubts --why "…"'
 
 
 def stored_baseline(
@@ -64,6 +64,15 @@ def stored_baseline(
     if baseline.identity != identity:
         differs = differences(baseline.identity, identity)
         return (no_baseline(CHECK, established, baseline.name, differs, (), trails=trails),)
+    speed = speed_metric(rig, workload).name
+    if speed not in baseline.levels:
+        # However good the rest is, what was lost is then unknown.
+        shortfall = Shortfall(
+            what=f"{baseline.name} holds no sample of {speed}, which is the speed of {workload}",
+            do=f"restore it (git checkout -- {baseline.name}), or store it anew: "
+            f"{ANEW.format(arm=launches[0].launch.arm)}",
+        )
+        return (invalid(CHECK, [shortfall], launch=launches[0], workload=workload, metric=speed),)
     at = launches[0].server.started_at if launches[0].server is not None else None
     stale = staleness(rig, baseline.fingerprint, fingerprint, stored=baseline.provenance.when, at=at)
     moved = moved_between_controls(rig, control.launches if control is not None else launches, workload)

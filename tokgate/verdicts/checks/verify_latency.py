@@ -16,7 +16,7 @@ from tokgate.stats.ranks import ALONE, SlowRank
 from tokgate.verdicts.arm_runs import History, Launches, all_of
 from tokgate.verdicts.budgets import judge_metric
 from tokgate.verdicts.derived import Derivation, VerifyPart
-from tokgate.verdicts.establish import Established
+from tokgate.verdicts.establish import Established, establish_workload
 from tokgate.verdicts.phases import (
     doubts,
     limited,
@@ -56,6 +56,7 @@ def verify_latency(
     controls: Sequence[LaunchEvidence] = (),
     *,
     history: History | None = None,
+    timed: Sequence[LaunchEvidence] = (),
 ) -> tuple[Verdict, ...]:
     """Judge p50 and p95 of the verify calls, one value a barrier start, each in the rank where it is the longest.
 
@@ -63,7 +64,7 @@ def verify_latency(
     what it shows. Without a source of single calls a budget is `invalid`, with what was looked for; without a budget
     that is `inconclusive`. `controls`: the timed control arm, which a limit derived from break-even needs and no other
     does; cycle and accept length for it come from these launches, like verify. `history`: as of
-    `decode_throughput`.
+    `decode_throughput`. `timed`: server runs of the arm without instruments, whose prompts are the same.
     """
     established = establish_arm(instrumented(rig), all_of(launches), workload, check=CHECK)
     if isinstance(established, Verdict):
@@ -87,6 +88,7 @@ def verify_latency(
         *(line for run in runs for line in _evidence(run)),
         *((slow.words,) if slow is not None else ()),
     )
+    beside = _timed(rig, timed, workload)
     found: list[Verdict] = []
     for m in metrics:
         parts = tuple(_part(run.reading if m == P50 else run.tail, run.phases) for run in runs)
@@ -97,7 +99,7 @@ def verify_latency(
             check=CHECK,
             evidence=lines if m == P50 else (*(_tail_words(run) for run in runs), *lines),
             warnings=warnings,
-            derive=Derivation(rig, told, controls, CHECK, parts),
+            derive=Derivation(rig, told, controls, CHECK, parts, beside),
             history=history,
             instruments=True,
         )
@@ -117,6 +119,16 @@ def _read(rig: Rig, established: Established) -> _Run | Verdict:
         return not_told(rig, established, (P50, P95), check=CHECK, why=why)
     tail = _longest_tail(ranks)
     return _Run(_with_series(established, reading, tail), reading, tail, ranks)
+
+
+def _timed(rig: Rig, launches: Sequence[LaunchEvidence], workload: str) -> tuple[Established, ...]:
+    """Return the runs that may be judged and tell a cycle; what is wrong with others their own tests say."""
+    found = (establish_workload(rig, one, workload, check=CHECK) for one in launches)
+    return tuple(
+        one
+        for one in found
+        if isinstance(one, Established) and {"cycle_ms", "accept_length"} <= one.series.keys()
+    )
 
 
 def _outside(verdict: Verdict, readings: Sequence[PhaseReading]) -> Verdict:

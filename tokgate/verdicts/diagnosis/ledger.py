@@ -10,7 +10,7 @@ In this order, at each arm and workload:
 3. the same goes over to verify, which is a pass of the same model: tree and NCCL by as many milliseconds (host work, links),
    all else by the same factor (kernels);
 4. what is left of verify is a verify without graphs where it runs outside of them, otherwise verify itself; what is left of
-   draft, rest and acceptance is theirs.
+   draft, rest and acceptance is theirs. Of a speculating arm whose loss nobody could split, what is left has no name.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _speculating(marks: Marks, loss: Loss, carried: Sequence[_Carried], books: B
             Account(part, books).close(names.ACCEPTANCE, by="accept lengths then and now")
             continue
         account = Account(part, books)
-        passes = part.name in (VERIFY, WHOLE_CYCLE)
+        passes = part.name in (VERIFY, WHOLE_CYCLE, PASS)
         weight = timed[part.name] / cycle if cycle > 0 else 1.0
         for one in _direct(place, marks, rank=passes):
             size = account.of_factor(one.log, weight) + account.of_ms(one.ms)
@@ -189,6 +189,8 @@ def _speculating(marks: Marks, loss: Loss, carried: Sequence[_Carried], books: B
             account.take(more.name, size, by=by, at_most=more.at_most, within=within)
         if not outside:
             account.absorb(_SMALL_REST)
+        if part.name == PASS:
+            continue  # no server told of accept lengths: of acceptance or the cycle, nobody can say
         launching = outside and (passes or (part.name == REST and _little(part, loss)))
         account.close(
             names.NO_GRAPH if launching else _OWN_NAME[part.name], by=f"what is left of {part.name}"

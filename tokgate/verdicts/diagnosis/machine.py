@@ -16,6 +16,9 @@ from .family import Found
 from .telling import again, shortened
 
 _UNTOLD = "cannot be told: "
+_NOT_CONFIRMED = (
+    "; restarts were not started for it, so that no loss could be confirmed; what was measured before stands"
+)
 
 
 def machine(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a family's signature
@@ -30,10 +33,11 @@ def machine(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a fa
     ):
         if mine:
             when, first = mine[0]
+            late = name == names.UNCLEAN and _late(case)
             yield Cause(
-                name=name,
+                name=names.LATE if late else name,
                 strength=Strength.PROVEN,
-                words=_placed(when, first.what.removeprefix(_UNTOLD)),
+                words=f"{_placed(when, first.what.removeprefix(_UNTOLD))}{_NOT_CONFIRMED if late else ''}",
                 evidence_for=shortened([_placed(when, f.what) for when, f in mine]),
                 do=f"{first.do}; then {again(case, 'eagle3')}",
             )
@@ -55,6 +59,17 @@ def machine(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a fa
             evidence_against=shortened([f"clean {s.when}" for s in looks], 3),
             do="nothing",
         )
+
+
+def _late(case: Case) -> bool:
+    """Say whether the machine was clean until the last number was taken, and not before a restart, which then was none."""
+    before = [
+        case.run.slate_at_start,
+        *(e.slate for e in case.run.launches if e.generations or not e.launch.round),
+    ]
+    return all(s is None or not list(unclean(s, case.rig.gpus)) for s in before) and any(
+        e.slate is not None and not e.slate.clean for e in case.run.launches if e.launch.round
+    )
 
 
 def _placed(when: str, what: str) -> str:

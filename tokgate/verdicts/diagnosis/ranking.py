@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tokgate.records import RunEvidence, Verdict
+from tokgate.records import Outcome, RunEvidence, Verdict
 from tokgate.rig.models import Rig
 
 from . import names
-from .case import BAD, Baselines, case_of
+from .case import BAD, Baselines, Case, case_of
 from .cause import Cause, Diagnosis, Strength
+from .charges import SMALLEST
 from .family import Family, Found
 from .ledger import ledger
 from .machine import counting, machine, server_life
@@ -34,6 +35,7 @@ FAMILIES: tuple[Family, ...] = (
 _VOIDS = (names.MODES, names.SLOW_RANK)
 HALF = 0.5
 NOTHING = "nothing that was measured stands out: too few values, or a loss below what is charged to a cause"
+NO_PHASE = "no phase that was measured is longer than stored, or than the rig allows"
 
 
 def diagnose(rig: Rig, run: RunEvidence, verdicts: Sequence[Verdict], baselines: Baselines) -> Diagnosis:
@@ -52,7 +54,29 @@ def diagnose(rig: Rig, run: RunEvidence, verdicts: Sequence[Verdict], baselines:
     return Diagnosis(
         causes=ranked,
         excluded=tuple(c for c in told if c.strength is Strength.EXCLUDED),
-        note=None if ranked else NOTHING,
+        note=None if ranked else _why_none(case),
+    )
+
+
+def _why_none(case: Case) -> str:
+    """Say why there is no cause. A regression is established: what is missing then is not values."""
+    lost = [v for v in case.verdicts if v.outcome is Outcome.REGRESSED]
+    if not lost:
+        return NOTHING
+    for verdict in lost:
+        if (
+            verdict.check == "speculation_beats_its_twin"
+            and verdict.change is not None
+            and verdict.change > 0
+        ):
+            least = case.rig.twin(verdict.arm or "", verdict.workload or "")
+            asked = f"{least.at_least:.2f}x" if least is not None else "more"
+            return (
+                f"{NO_PHASE}: {verdict.arm} {verdict.workload} is {1 + verdict.change:.2f}x as fast as its twin and the "
+                f"rig asks {asked}, so the limit asks more than this pair gives"
+            )
+    return (
+        f"{NO_PHASE}, and no setting, tree or machine differs that explains a loss of {SMALLEST:.0%} or more"
     )
 
 
@@ -69,7 +93,7 @@ def _key(cause: Cause, standing: Sequence[Cause]) -> tuple[int, float]:
         if cause.name == names.CYCLE and any(_names_it(other, cause) for other in standing):
             return (1, 0.0)
         return (1, -share)
-    voids = cause.strength is Strength.PROVEN or cause.name in _VOIDS
+    voids = (cause.strength is Strength.PROVEN and cause.name != names.LATE) or cause.name in _VOIDS
     return (0 if voids else 2, 0.0)
 
 

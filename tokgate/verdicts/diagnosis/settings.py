@@ -76,7 +76,10 @@ def environment(case: Case, found: Found) -> Iterator[Cause]:
 def probe(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a family's signature
     """Look at the pairs of starts with and without the probe, in one server."""
     how = "pairs of starts with the probe on and off, in one server run"
+    not_started = {e.launch.id for e in case.run.launches if e.failure is not None}
     for verdict in case.verdicts_of("probe_cost", outcomes=(Outcome.INVALID,)):
+        if verdict.launch in not_started:
+            continue  # no server, no probe
         yield Cause(
             name=names.PROBE,
             strength=Strength.ISOLATED,

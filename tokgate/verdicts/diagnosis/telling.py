@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from .case import Case
 from .cause import Explained
+
+_KEPT_OPTIONS = ("--rig", "--rig-set", "--baselines", "--report-dir", "--wait-for-lease")
 
 
 def percent(share: float) -> str:
@@ -26,12 +30,36 @@ def taken(told: Sequence[Explained]) -> str:
 
 
 def again(case: Case, marker: str, *more: str) -> str:
-    """Return the command that measures once more."""
-    return " ".join(("pytest perf_tests", f"-m {marker}", f"--rig {case.rig.name}", *more))
+    """Return the command that measures once more, with the options of the gate that this run was given."""
+    rig, given = _given(case)
+    return " ".join(("pytest perf_tests", f"-m {marker}", f"--rig {shlex.quote(rig)}", *given, *more))
+
+
+def _given(case: Case) -> tuple[str, list[str]]:
+    """Return the rig as typed, and the other options of the recorded command that say what is measured and where."""
+    rig, found = case.rig.name, []
+    try:
+        words = iter(shlex.split(case.run.info.command))
+    except ValueError:  # recorded by somebody else's hand
+        return rig, []
+    for word in words:
+        option, joined, value = word.partition("=")
+        if option not in _KEPT_OPTIONS:
+            continue
+        value = value if joined else next(words, "")
+        if option == "--rig":
+            rig = value
+        else:
+            found.append(f"{option} {shlex.quote(value)}")
+    return rig, found
 
 
 def compare(case: Case) -> str:
-    return f"tokgate compare reports/GOOD_RUN reports/{case.run.info.run_id}"
+    """Return the command that compares with a good run, which lies where this one was put."""
+    info = case.run.info
+    place = PurePath(info.report_dir or "reports")
+    good, own = (shlex.quote(str(place / name)) for name in ("GOOD_RUN", info.run_id))
+    return f"tokgate compare {good} {own}"
 
 
 def shortened(lines: Sequence[str], most: int = 4) -> tuple[str, ...]:
