@@ -51,6 +51,14 @@ def test_a_pid_that_was_given_away_again_is_another_process() -> None:
     assert (found.pid, found.start_ticks) == (SERVER, 999)
 
 
+def test_one_of_the_servers_that_ended_while_it_was_looked_at_is_none() -> None:
+    """A server that dies in mid-run is not its own foreign load."""
+    gone = Holding(5, SERVER, None, 8.0, None)
+    answers = [*every_second(SERVER, until=12), HolderRow(at_ns=11 * NS + 1, holders=(gone,))]
+    who = [process(SERVER, ours=True), process(SERVER, ours=None, start_ticks=None)]
+    assert during(answers, who)[0] == ()
+
+
 def test_a_process_beyond_our_pid_namespace_is_a_stranger_beside_a_server_that_is_seen() -> None:
     hidden = Holding(3, OTHER, None, 8.0, "python3")
     answers = [

@@ -27,7 +27,8 @@ class Strangers:
         self._answers = answers
         self._stamps = [row.at_ns for row in answers]
         self._who: dict[Key, ProcessRow] = {(p.pid, p.start_ticks): p for p in processes}
-        self.own_seen = any(p.ours for p in processes)
+        self._own_pids = {p.pid for p in processes if p.ours}
+        self.own_seen = bool(self._own_pids)
         first = next((row.holders for row in answers if row.holders), ())
         self._assumed: frozenset[Key] = (
             frozenset() if self.own_seen else frozenset((h.pid, h.start_ticks) for h in first)
@@ -56,6 +57,9 @@ class Strangers:
         return tuple(found.values()), None
 
     def _ours(self, key: Key) -> bool:
+        pid, start_ticks = key
+        if start_ticks is None and pid in self._own_pids:
+            return True  # it was the server's, and ended between the driver's answer and the look at it
         who = self._who.get(key)
         return key in self._assumed or (who is not None and who.ours is True)
 
