@@ -3,7 +3,7 @@
     python3 disturb.py hold|load|kill RUNS
 
 `load` and `kill` wait until a run in the folder RUNS has taken a few generations of its second launch. One line on standard
-output says that it is there.
+output says that it is there. They end with 0 where they did it, and with 1 where there was no server to kill.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def main() -> None:
         time.sleep(POLL_S)
     if what == "load":
         _load()
-    else:
-        _kill_server()
+    elif not _kill_server():
+        sys.exit("no marked server was found to kill")
 
 
 def _hold() -> None:
@@ -53,8 +53,9 @@ def _load() -> None:
         torch.cuda.synchronize()
 
 
-def _kill_server() -> None:
-    """Kill the main process of the marked server: the supervisor and the gate are to find out by themselves."""
+def _kill_server() -> bool:
+    """Kill the main process of the marked server, and say whether there was one: the supervisor and the gate are to find out by themselves."""
+    killed = False
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
@@ -65,6 +66,8 @@ def _kill_server() -> None:
             continue
         if marked and b"sglang.launch_server" in words:
             os.kill(int(folder.name), signal.SIGKILL)
+            killed = True
+    return killed
 
 
 if __name__ == "__main__":

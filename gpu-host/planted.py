@@ -18,7 +18,7 @@ from pathlib import Path
 from host_install import Installed, make_pair
 from jobs import GATE, SPEED
 from ledger import Step
-from telling import give_up
+from telling import give_up, say
 
 from tokgate.rig.models import ArmSpec, Rig
 from tokgate.session.plan import has_nccl, is_pinned, plan_launches
@@ -135,11 +135,11 @@ def _write_dropper(python: Path, rig: Rig) -> None:
 
 
 @contextmanager
-def disturbed(step: Step, runs: Path, python: str, script: Path) -> Iterator[None]:
-    """Run the fault's disturber beside the block, where it has one."""
+def disturbed(step: Step, runs: Path, python: str, script: Path) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Run the fault's disturber beside the block, where it has one, and say where it did not do its work."""
     fault = FAULTS.get(step.name.removeprefix("planted-"))
     if fault is None or fault.disturb is None:
-        yield
+        yield None
         return
     words = [python, str(script), fault.disturb, str(runs)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -151,6 +151,11 @@ def disturbed(step: Step, runs: Path, python: str, script: Path) -> Iterator[Non
                     found=f"it ended with {process.wait()}, its words are above",
                     do="see that this Python has a torch that sees the GPU",
                 )
-            yield
+            yield process
+            # Who holds its memory does so to the end; the others have done their work by now, or the fault was not there.
+            if fault.disturb != "hold" and process.poll() != 0:
+                say(
+                    f"{step.name}: the fault was not planted: {' '.join(words)} had not done it when the session ended"
+                )
         finally:
             process.kill()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from jobs import steps_of
 from ledger import Step
-from planted import FAULTS, planted_steps
+from planted import FAULTS, disturbed, planted_steps
 
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
@@ -109,3 +110,17 @@ def test_an_unknown_fault_is_told_with_those_there_are(rig: Rig, capsys: pytest.
 def test_the_weaker_drafter_is_planted_where_acceptance_is_natural(rig: Rig) -> None:
     (step,) = planted_steps(("acceptance",), rig, RIG)
     assert any(word.startswith("arms.eagle3-2step.draft_model_path=") for word in step.words)
+
+
+@pytest.mark.parametrize(("ends_with", "told"), [(0, False), (1, True)])
+def test_a_fault_that_was_not_planted_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ends_with: int, told: bool
+) -> None:
+    """A gate that then passes missed nothing: there was nothing."""
+    script = tmp_path / "disturb.py"
+    script.write_text(f"print('there', flush=True); input(); raise SystemExit({ends_with})")
+    step = Step("planted-server-killed", "pytest", ())
+    with disturbed(step, tmp_path, sys.executable, script) as process:
+        assert process is not None
+        process.communicate(b"\n")
+    assert ("the fault was not planted" in capsys.readouterr().out) is told
