@@ -76,16 +76,7 @@ class Campaign:
             command += ["--rig-set", setting]
         command += [*self.more, *more]
         began = time.monotonic()
-        with (folder / "said.txt").open("w", encoding="utf-8") as said:
-            code = subprocess.run(
-                command,
-                cwd=ROOT,
-                env=closed(),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                check=False,
-            ).returncode
+        code = exit_code_of(command, folder / "said.txt")
         session = self._read(name, code, time.monotonic() - began)
         (folder / DONE).write_text(json.dumps(vars(session), indent=1) + "\n", encoding="utf-8")
         return session
@@ -114,6 +105,20 @@ class Campaign:
             late=tuple(run.late for run in read_truth(folder / "box") if run.late),
             run=str(files[0].parent.relative_to(folder)),
         )
+
+
+def exit_code_of(command: Sequence[str], said_file: Path) -> int:
+    """Run a command in the checkout, with all it says in a file."""
+    with said_file.open("w", encoding="utf-8") as said:
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=closed(),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            check=False,
+        ).returncode
 
 
 def closed() -> dict[str, str]:

@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.gate_sessions import ROOT, closed, split
+from benchmarks.gate_sessions import exit_code_of, split
 from simbox.truth_reader import read
 from tests.scenarios.expecting import Row
 from tests.scenarios.rows import BY_NAME, ELSEWHERE, ROWS
@@ -67,16 +66,7 @@ def play(row: Row, folder: Path, prefix: tuple[str, ...]) -> Played:
     command += ["-p", "no:cacheprovider", "--basetemp", str(folder)]
     began = time.monotonic()
     said_file = folder.with_suffix(".txt")
-    with said_file.open("w", encoding="utf-8") as said:
-        code = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=closed(),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            check=False,
-        ).returncode
+    code = exit_code_of(command, said_file)
     seconds = time.monotonic() - began
     reports = [path for path in folder.rglob("reports/*/verdict.json") if not path.parent.is_symlink()]
     if not reports:

@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from tests.cli.test_baseline import write_run
+from tests.cli.baseline_checkout import write_run
 from tests.verdicts.evidence import controls, eagle3
 from tokgate.cli.compare import compare
 from tokgate.cli.errors import GateGroup

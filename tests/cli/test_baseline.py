@@ -7,59 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, make_run
-from tokgate.cli.baseline import baseline
-from tokgate.cli.errors import GateGroup
-from tokgate.records import LaunchEvidence, Outcome, Verdict
-from tokgate.rig.models import Rig
+from tests.cli.baseline_checkout import ONE, Checkout, write_run
+from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig
+from tokgate.records import Outcome, Verdict
 from tokgate.verdicts.baselines.lock import writing
-
-ONE = [{"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 6}]
-
-
-def write_run(folder: Path, *launches: LaunchEvidence, rig: Rig | None = None) -> Path:
-    """Write a run folder as a session leaves it."""
-    run = make_run(*launches)
-    folder.mkdir(parents=True)
-    (folder / "verdicts.json").write_text("[]")
-    (folder / "run.json").write_text(run.info.model_copy(update={"run_id": folder.name}).model_dump_json())
-    (folder / "rig.json").write_text((rig or make_rig(workloads=ONE)).model_dump_json())
-    for name, record in (
-        ("fingerprint.json", run.fingerprint),
-        ("slate-start.json", run.slate_at_start),
-        ("slate-end.json", run.slate_at_end),
-    ):
-        assert record is not None
-        (folder / name).write_text(record.model_dump_json())
-    for launch in launches:
-        place = folder / "launches" / launch.launch.id
-        place.mkdir(parents=True)
-        lines = "".join(g.model_dump_json() + "\n" for g in launch.generations)
-        (place / "generations.jsonl").write_text(lines)
-        (place / "launch.json").write_text(launch.model_copy(update={"generations": ()}).model_dump_json())
-    return folder
-
-
-class Checkout:
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def tokgate(self, *args: str) -> Result:
-        command = GateGroup(commands={"baseline": baseline})
-        return CliRunner().invoke(command, ["baseline", *args], obj=self.root)
-
-    def run(self, name: str, *launches: LaunchEvidence) -> str:
-        return str(write_run(self.root / "reports" / name, *launches))
-
-    def files(self) -> list[Path]:
-        return sorted((self.root / "baselines").rglob("*"))
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return Checkout(tmp_path)
 
 
 def test_store_show_compare(checkout: Checkout) -> None:
@@ -220,69 +172,6 @@ def test_a_hostile_reason_cannot_move_the_cursor(checkout: Checkout) -> None:
 
 def test_a_rig_name_leads_nowhere_else(checkout: Checkout) -> None:
     assert checkout.tokgate("show", "../reports").exit_code == 4
-
-
-def simulated_run(checkout: Checkout, name: str) -> str:
-    rig = make_rig(workloads=ONE, simulated=True)
-    launches = [
-        launch.model_copy(
-            update={
-                "server": launch.server.model_copy(
-                    update={"server_info": {**launch.server.server_info, "simulated": True}}
-                )
-            }
-        )
-        for launch in controls()
-        if launch.server is not None
-    ]
-    folder = write_run(checkout.root / "reports" / name, *launches, rig=rig)
-    told = (folder / "run.json").read_text()
-    (folder / "run.json").write_text(told.replace('"simulated":false', '"simulated":true'))
-    return str(folder)
-
-
-def test_every_command_on_a_simulated_rig_says_so_first(checkout: Checkout) -> None:
-    run = simulated_run(checkout, "sim")
-    for command in (("update", run, "--why", "first"), ("diff", run), ("show", "small")):
-        told = checkout.tokgate(*command)
-        assert told.exit_code == 0, told.output
-        first = told.output.splitlines()[0]
-        assert first == "SIMULATED  rig small: no number here says anything about a real machine"
-    (stored,) = (path for path in checkout.files() if path.is_file())
-    assert '"simulated": true' in stored.read_text()
-    assert "SIMULATED" not in checkout.tokgate("diff", checkout.run("real", *controls())).output
-
-
-def test_a_simulated_run_is_not_stored_among_real_baselines(checkout: Checkout) -> None:
-    checkout.tokgate("update", checkout.run("real", *controls()), "--why", "first")
-    before = checkout.files()
-    refused = checkout.tokgate("update", simulated_run(checkout, "sim"), "--why", "first")
-
-    assert refused.exit_code == 4
-    assert "a real machine" in refused.stderr
-    assert "a rig of its own name" in refused.stderr
-    assert checkout.files() == before
-
-
-def test_a_simulated_run_is_not_stored_in_the_folder_of_a_real_rig(checkout: Checkout) -> None:
-    (checkout.root / "rigs").mkdir()
-    real = (Path(__file__).parents[2] / "rigs/kimi-k2.5-8gpu.toml").read_text()
-    (checkout.root / "rigs/small.toml").write_text(real.replace('name = "kimi-k2.5-8gpu"', 'name = "small"'))
-    (checkout.root / "rigs/prompts").symlink_to(Path(__file__).parents[2] / "rigs/prompts")
-    refused = checkout.tokgate("update", simulated_run(checkout, "sim"), "--why", "first")
-
-    assert refused.exit_code == 4
-    assert "rigs/small.toml says otherwise" in refused.stderr
-    assert checkout.files() == []
-
-
-def test_a_run_that_contradicts_itself_on_simulated_is_refused(checkout: Checkout) -> None:
-    folder = Path(simulated_run(checkout, "sim"))
-    (folder / "run.json").write_text((folder / "run.json").read_text().replace("true", "false", 1))
-    refused = checkout.tokgate("update", str(folder), "--why", "first")
-
-    assert refused.exit_code == 4
-    assert "rig.json the opposite" in refused.stderr
 
 
 REGRESSED = Verdict(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tests.cli.test_baseline import ONE, Checkout, write_run
+from tests.cli.baseline_checkout import ONE, Checkout, write_run
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_rig
 from tokgate.rig.models import Rig
 

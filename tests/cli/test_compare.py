@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.baseline_checkout import ONE, write_run
 from tests.cli.compared_runs import SEEN, a_run, tokgate, told
-from tests.cli.test_baseline import ONE, write_run
 from tests.verdicts.evidence import controls, make_fingerprint, make_rig
 from tokgate.cli.compare import compare
 from tokgate.cli.errors import GateGroup

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.baseline_checkout import ONE, write_run
 from tests.cli.compared_runs import RATES, SEEN, tokgate, told
-from tests.cli.test_baseline import ONE, write_run
 from tests.verdicts.evidence import controls, eagle3, make_rig, make_run
 from tests.verdicts.phase_evidence import carrying, table
 from tests.verdicts.test_launch_phases import whole

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.test_baseline import write_run
+from tests.cli.baseline_checkout import write_run
 from tests.verdicts.evidence import controls
 from tokgate.cli.main import main
 

@@ -91,14 +91,14 @@ def test_what_is_stored_is_shown(tmp_path: Path) -> None:
 
 
 INTERRUPTED = """
-import os, signal, sys, time
+import os, signal, sys
 from tokgate.cli.main import main
 from tokgate.session.selftest import SelfTesting
 
 def run(self):
     try:
         os.kill(os.getpid(), signal.{name})
-        time.sleep(60)
+        signal.pause()
     finally:
         os.kill(os.getpid(), signal.{name})  # a closed terminal tells twice
         print("stopped", flush=True)
@@ -121,7 +121,7 @@ def test_an_interrupt_before_anything_was_measured_names_no_file(tmp_path: Path,
 
 
 def test_under_nohup_the_end_of_the_terminal_interrupts_nothing(tmp_path: Path) -> None:
-    program = INTERRUPTED.format(name="SIGHUP", root=str(ROOT)).replace("time.sleep(60)", "sys.exit(7)")
+    program = INTERRUPTED.format(name="SIGHUP", root=str(ROOT)).replace("signal.pause()", "sys.exit(7)")
     ended = subprocess.run(
         ["nohup", sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
     )

@@ -163,7 +163,7 @@ def test_a_trace_that_disputes_the_probe_is_no_agreement(tmp_path: Path) -> None
         (None, None, "no trace was taken: the launch broke off before"),
         (b"{", None, "no trace was taken"),
         (TAKEN, verifies()[:300], "torn"),
-        (TAKEN, gzip.compress(b'{"traceEvents": []}'), "no phase is marked"),
+        (TAKEN, gzip.compress(b'{"traceEvents": []}', mtime=0), "no phase is marked"),
         (TAKEN, b"", "no traceEvents in it"),
         (TraceTaken(why="0 whole traces of 1 within 60 s").model_dump_json().encode(), None, "0 whole traces of 1"),
         (

@@ -93,7 +93,7 @@ def test_a_drift_that_is_unsure_after_the_bracket_is_settled_by_restarts(
 def test_a_drift_nobody_is_sure_of_is_a_question_of_the_session() -> None:
     (asked,) = questions_of([judged(1.0, 0.94)])
     assert (asked.settled, asked.wants) == (False, {"baseline": 3})
-    assert all(q.settled for q in questions_of([judged(1.0, 1.0), judged(1.0, 0.9)]))
+    assert [q.settled for q in questions_of([judged(1.0, 1.0), judged(1.0, 0.9)])] == [True, True]
 
 
 def test_too_few_starts_for_an_interval_want_starts_and_no_restarts() -> None:

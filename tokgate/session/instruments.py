@@ -20,6 +20,7 @@ from tokgate.parsers.foreign_json import shown
 from tokgate.rig.models import Rig
 from tokgate.server.command_line import Equipment, Extra
 
+from .carried import carried
 from .instrument_files import CLOCK, LEFT, PROBE, TIMER, HostClock, Left, scrape_name
 from .probe_switch import ProbeSwitch
 from .run_folder import RunFolder
@@ -71,7 +72,15 @@ class Instruments:
         if self.rig.gpus.count > 0:
             # On a CPU the timer takes the scheduler down: it asks for events of a GPU.
             variables.append(Extra(TIMER, "1", _WHY_TIMER))
-        return Equipment(python_path=(self._probe(there),), variables=tuple(variables))
+        probe = carried(
+            self.host,
+            self.root,
+            PROBE,
+            there,
+            tried="to equip a launch with the probe",
+            do="run the gate from a whole checkout, or set instruments.skip in the rig, with the reason",
+        )
+        return Equipment(python_path=(probe,), variables=tuple(variables))
 
     def turn_off(self) -> None:
         """Let the probe rest: what it does would stand in a trace."""
@@ -94,22 +103,6 @@ class Instruments:
         # A disk that is full ends the session where launch.json is written, which says so.
         with suppress(OSError):
             self.folder.write_record(self._name(LEFT), left)
-
-    def _probe(self, there: str) -> str:
-        here = self.root / PROBE
-        files = sorted(p for p in here.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-        if not files:
-            raise BenchFault(
-                tried="to equip a launch with the probe",
-                found=f"no probe in {here}",
-                do="run the gate from a whole checkout, or set instruments.skip in the rig, with the reason",
-            )
-        if self.host.local:
-            return str(here)
-        for file in files:
-            path = f"{there}/{PROBE}/{file.relative_to(here).as_posix()}"
-            self.host.write_file(path, file.read_bytes(), mode=0o644)
-        return f"{there}/{PROBE}"
 
     def _fetch(self, out: str) -> Left:
         listed = self.host.run_python(source("list_files"), out, name="list of the probe's files")

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tokgate.errors import BenchFault, LeaseFault, StartFault
 from tokgate.hosts.clean_slate import look
-from tokgate.hosts.connection import Host
-from tokgate.hosts.lease import Lease
 from tokgate.records import Launch, LaunchEvidence, Liveness
-from tokgate.records.redactor import Redactor
 from tokgate.rig.instruments import cost_pairs
-from tokgate.rig.models import Rig
 from tokgate.rig.ranks import rank_count
 from tokgate.server.launch import RunningServer, start
 from tokgate.server.port import written_port
@@ -29,24 +24,16 @@ from .plan import rig_for
 from .proof import DEBUG, Profiled, ProofRun
 from .refused import named
 from .rounds import Rounds
-from .run_folder import RunFolder
+from .site import Site
 from .trace_run import TraceRun
 from .watched import watched
 
 
-@dataclass(frozen=True)
-class Bench:
+@dataclass(frozen=True, kw_only=True)
+class Bench(Site):
     """What every launch of a session shares."""
 
-    rig: Rig
-    host: Host
-    lease: Lease
-    folder: RunFolder
-    redactor: Redactor
-    run_id: str
-    root: Path
     client_ceiling: float  # events/s
-    say: Callable[[str], None]
 
 
 class LaunchRun:

@@ -12,6 +12,8 @@ from tokgate.errors import BenchFault
 from tokgate.hosts.connection import Host
 from tokgate.server.command_line import Equipment, Extra
 
+from .carried import carried
+
 PLANT = "plant"  # its folder in the checkout
 ORDER = "plant-order"
 FIRST = (0, 5, 11)  # of SGLang: the plugin framework
@@ -30,9 +32,15 @@ class Plant:
         """Lay the plant out on the host, with nothing ordered. BenchFault: it cannot be laid out."""
         self.path = f"{there}/{ORDER}"
         self.host.write_file(self.path, "")
-        return Equipment(
-            python_path=(self._folder(there),), variables=(Extra("TOKGATE_PLANT", f"@{self.path}", _WHY),)
+        folder = carried(
+            self.host,
+            self.root,
+            PLANT,
+            there,
+            tried="to equip a server run with the plant",
+            do="run the self-test from a whole checkout",
         )
+        return Equipment(python_path=(folder,), variables=(Extra("TOKGATE_PLANT", f"@{self.path}", _WHY),))
 
     def order(self, text: str) -> None:
         """From the next call of a phase on this is planted; "" is nothing. BenchFault: it cannot be written."""
@@ -74,22 +82,6 @@ class Plant:
                 do="this is a defect of the self-test",
             )
         return self.path
-
-    def _folder(self, there: str) -> str:
-        here = self.root / PLANT
-        files = sorted(p for p in here.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-        if not files:
-            raise BenchFault(
-                tried="to equip a server run with the plant",
-                found=f"no plant in {here}",
-                do="run the self-test from a whole checkout",
-            )
-        if self.host.local:
-            return str(here)
-        for file in files:
-            path = f"{there}/{PLANT}/{file.relative_to(here).as_posix()}"
-            self.host.write_file(path, file.read_bytes(), mode=0o644)
-        return f"{there}/{PLANT}"
 
 
 def too_old(version: str | None) -> str | None:

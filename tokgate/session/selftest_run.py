@@ -6,16 +6,11 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tokgate.errors import BenchFault, StartFault
 from tokgate.hosts.clean_slate import look
-from tokgate.hosts.connection import Host
-from tokgate.hosts.lease import Lease
 from tokgate.records import Launch, LaunchEvidence, Verdict
-from tokgate.records.redactor import Redactor
 from tokgate.records.selftest import Block, PlantedLaunch
-from tokgate.rig.models import Rig
 from tokgate.server.launch import RunningServer, start
 from tokgate.server.port import written_port
 from tokgate.verdicts.establish import establish
@@ -24,8 +19,9 @@ from .launch_notes import LaunchNotes
 from .measure import Measurement
 from .plant import Plant, too_old
 from .rounds import plain_rounds
-from .run_folder import RunFolder, load_launch
+from .run_folder import load_launch
 from .selftest_plan import Asked, Cell, order_of, rig_of
+from .site import Site
 from .watched import watched
 
 
@@ -37,18 +33,10 @@ class CannotPlantError(BenchFault):
     """Nothing can be planted into this server, nor into the next one."""
 
 
-@dataclass(frozen=True)
-class Stand:
+@dataclass(frozen=True, kw_only=True)
+class Stand(Site):
     """What every server run of a self-test shares."""
 
-    rig: Rig
-    host: Host
-    lease: Lease
-    folder: RunFolder
-    redactor: Redactor
-    run_id: str
-    root: Path
-    say: Callable[[str], None]
     is_over: Callable[[], bool]  # the budget is spent
 
 

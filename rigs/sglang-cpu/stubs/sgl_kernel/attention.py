@@ -5,8 +5,7 @@ Called by srt/layers/attention/intel_amx_backend.py. Shapes: q, o [tokens, heads
 repeated in the functions because torch leaves out arguments that equal those of the schema.
 """
 
-import torch
-from torch.library import Library
+import torch.library
 
 
 def _attend(q, k, v, scale, mask):
@@ -77,7 +76,7 @@ def _extend(
         o[first : first + new] = _attend(q[first : first + new], k_cache[slots], v_cache[slots], scale, mask)
 
 
-_fragment = Library("sgl_kernel", "FRAGMENT")
+_fragment = torch.library.Library("sgl_kernel", "FRAGMENT")
 _fragment.define(
     "decode_attention_cpu(Tensor q, Tensor(a!) k_cache, Tensor(b!) v_cache, float k_scale, float v_scale, "
     "Tensor(c!) o, Tensor? key, Tensor? value, Tensor loc, Tensor logits, Tensor req_to_token, "
