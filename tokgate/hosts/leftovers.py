@@ -104,7 +104,9 @@ def _owner(table: Iterable[ProcessSeen], members: Sequence[ProcessSeen]) -> Proc
     """
     by_pid = {p.pid: p for p in table}
     # Sessions of servers, by their leader: a scheduler may have overwritten its own mark.
-    server = {p.sid for p in members if (leader := by_pid.get(p.sid)) is None or leader.mark == p.mark}
+    server = {p.sid for p in members if (leader := by_pid.get(p.sid)) is not None and leader.mark == p.mark}
+    # Of a session that has lost its leader only the name tells: it may as well be the gate's own, sent to the background.
+    leaderless = {p.sid for p in members} - by_pid.keys()
     for one in members:
         child = one
         while child.ppid != 1:
@@ -113,7 +115,8 @@ def _owner(table: Iterable[ProcessSeen], members: Sequence[ProcessSeen]) -> Proc
                 return _UNKNOWN
             if parent.comm in _INITS and parent.mark is None:
                 break
-            if parent.mark != one.mark and parent.sid not in server:
+            of_server = parent.sid in server or (parent.sid in leaderless and _SGLANG.search(parent.cmdline))
+            if parent.mark != one.mark and not of_server:
                 return parent
             child = parent
     return None
