@@ -3,20 +3,20 @@
 from pathlib import Path
 
 pytest_plugins = [
-    "fixtures.options",
-    "fixtures.settings",
-    "fixtures.hosts",
-    "fixtures.servers",
-    "fixtures.workloads",
-    "fixtures.measurements",
-    "fixtures.sweep",
-    "fixtures.baselines",
-    "fixtures.judging",
-    "fixtures.promises",
-    "fixtures.sampling",
-    "fixtures.ordering",
-    "fixtures.qualified",
-    "fixtures.report",
+    "tokgate.fixtures.options",
+    "tokgate.fixtures.settings",
+    "tokgate.fixtures.hosts",
+    "tokgate.fixtures.servers",
+    "tokgate.fixtures.workloads",
+    "tokgate.fixtures.measurements",
+    "tokgate.fixtures.sweep",
+    "tokgate.fixtures.baselines",
+    "tokgate.fixtures.judging",
+    "tokgate.fixtures.promises",
+    "tokgate.fixtures.sampling",
+    "tokgate.fixtures.ordering",
+    "tokgate.fixtures.qualified",
+    "tokgate.fixtures.report",
 ]
 
 # The simulated box is a program of its own: without it, what is tested on it is left out.

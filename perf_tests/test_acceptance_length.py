@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.promises import Promises
+from tokgate.fixtures.promises import Promises
 from tokgate.records import LaunchEvidence
 
 pytestmark = pytest.mark.eagle3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.hosts import Gate
-from fixtures.promises import Promises
+from tokgate.fixtures.hosts import Gate
+from tokgate.fixtures.promises import Promises
 
 pytestmark = [pytest.mark.eagle3, pytest.mark.baseline]
 

@@ -117,7 +117,10 @@ def _too_early(name: str, target: str, *, inside: bool) -> str | None:
 
 
 def _room(dotted: str) -> str:
+    # Imported, and shipped, as tokgate.fixtures and tokgate.perf_tests: links in tokgate/ to the folders at the top.
     parts = dotted.split(".")
+    if parts[0] == "tokgate" and len(parts) > 1 and parts[1] in ("fixtures", "perf_tests"):
+        parts = parts[1:]
     return ".".join(parts[:2]) if parts[0] == "tokgate" else parts[0]
 
 
@@ -200,9 +203,9 @@ PLANTED = [
     ("tokgate/report/x.py", "import pytest_html"),
     ("tokgate/attic/x.py", "from tokgate.records import Launch"),
     ("tokgate/cli/x.py", "from tokgate.attic import x"),
-    ("tokgate/cli/x.py", "import fixtures.settings"),
+    ("tokgate/cli/x.py", "import tokgate.fixtures.settings"),
     ("tokgate/__init__.py", "from tokgate.rig.models import Rig"),
-    ("fixtures/x.py", "import perf_tests.test_clean_slate"),
+    ("fixtures/x.py", "import tokgate.perf_tests.test_clean_slate"),
     ("fixtures/x.py", "import testinfra"),
     ("perf_tests/x.py", "from tokgate.verdicts import metrics"),
     ("perf_tests/x.py", "from tokgate.session import live"),
@@ -215,7 +218,7 @@ PLANTED = [
     ("probe/x.py", "def f():\n    from sglang.srt.managers import scheduler"),
     ("simbox/deep/x.py", "from tokgate.records import Launch"),
     ("simbox/deep/x.py", "import pytest"),
-    ("simbox/pytest_plugin.py", "from fixtures.settings import GATE"),
+    ("simbox/pytest_plugin.py", "from tokgate.fixtures.settings import GATE"),
 ]
 
 
@@ -249,7 +252,7 @@ ALLOWED = [
     ),
     (
         "perf_tests/x.py",
-        "import pytest\nfrom fixtures.promises import Promises\nfrom tokgate.records import Verdict",
+        "import pytest\nfrom tokgate.fixtures.promises import Promises\nfrom tokgate.records import Verdict",
     ),
     (
         "probe/x.py",

@@ -66,7 +66,7 @@ def test_an_empty_checkout_has_no_rigs(tmp_path: Path) -> None:
 def test_nobody_waits_for_statistics_that_nothing_asks_for() -> None:
     """Together they take longer to be loaded than all the rest, and a gate starts Python many times."""
     program = (
-        "import sys, tokgate.cli.main, fixtures.report, fixtures.sampling\n"
+        "import sys, tokgate.cli.main, tokgate.fixtures.report, tokgate.fixtures.sampling\n"
         "print(*(name for name in ('ruptures', 'scipy.special', 'scipy.stats') if name in sys.modules))"
     )
     checkout = Path(__file__).parents[2]

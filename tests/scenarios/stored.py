@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixtures.baselines import StoredBaselines
-from fixtures.promises import Promises
+from tokgate.fixtures.baselines import StoredBaselines
+from tokgate.fixtures.promises import Promises
 from tokgate.records import LaunchEvidence, Verdict
 from tokgate.session.plan import plan_launches
 from tokgate.session.stored import StoredSession
