@@ -11,7 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 
 BUNDLE = Path(__file__).resolve().parent
-JOBS = ("gate", "selftest", "baselines", "aa", "planted", "pytest", "install")
+JOBS = (
+    *("gate", "selftest", "baselines", "aa", "planted", "visit", "clients", "captures", "killed"),
+    *("pytest", "install"),
+)
 BEGAN = "TOKGATE_GPU_HOST_BEGAN"  # on the host's monotonic clock: the time limit counts from there
 
 
@@ -31,6 +34,8 @@ class Asked:
     file_mib: float
     total_mib: float
     caches: bool
+    dry_run: bool
+    store: bool
     began: float
 
     @property
@@ -63,6 +68,8 @@ def read(words: list[str]) -> Asked:
         file_mib=found.file_mib,
         total_mib=found.total_mib,
         caches=not found.no_caches,
+        dry_run=found.dry_run,
+        store=found.store or found.job == "baselines",
         began=float(os.environ.get(BEGAN, time.monotonic())),
     )
 
@@ -73,7 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         description="The gate on an offline GPU host. Arguments for pytest, or for tokgate selftest, go behind --.",
     )
     parser.add_argument("job", nargs="?", default="gate", choices=JOBS, metavar="JOB", help=", ".join(JOBS))
-    parser.add_argument("words", nargs="*", metavar="N|NAME", help="sessions, or the faults to plant")
+    parser.add_argument(
+        "words", nargs="*", metavar="N|NAME", help="sessions, the faults to plant, or the arms to visit"
+    )
     parser.add_argument(
         "--rig", default="h200", metavar="NAME|PATH", help="of the bundle, or a file (default: h200)"
     )
@@ -89,6 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--models", type=Path, help="a folder on another disk for 15 GB of models")
     parser.add_argument("--campaign", metavar="NAME", help="what this call goes on with (default: RIG-JOB…)")
+    parser.add_argument(
+        "--store",
+        action="store_true",
+        help="make a baseline of the sessions, once all are done (of baselines: always)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="tell the steps and what each is reckoned to take, and do none"
+    )
     parser.add_argument("--file-mib", type=float, default=15.0, help="the largest file to leave")
     parser.add_argument("--total-mib", type=float, default=45.0, help="of the campaign's folder when packed")
     parser.add_argument("--no-caches", action="store_true", help="leave no cache.tar.xz for the next machine")

@@ -52,6 +52,7 @@ DRIVER = (
         "host_install.py",
     ),
     *("campaign.py", "ledger.py", "jobs.py", "planted.py", "disturb.py", "running.py", "packing.py"),
+    *("visit.py", "captures.py", "slower.py"),
 )
 COMMIT = ".tokgate-commit"  # as tokgate/session/commit.py reads it
 

@@ -20,19 +20,24 @@ from pathlib import Path
 
 from host_install import Installed
 from ledger import MEASURED, Attempt, Ledger, Step, worst
-from planted import disturbed
+from planted import disturbed, disturber, slowed
 from running import KILLED_AFTER_S, run
 from telling import give_up, say
 
 from tokgate.rig.models import Rig
 from tokgate.session.plan import plan_launches
 
-# Until a session on this host has told: an 8B start of half a minute, workloads, stop.
-SECONDS_A_LAUNCH = 75.0
+# Until a session on this host has told (docs/gpu-host.md): what a start takes beside its requests, clean slate, start, stop and
+# all; what joining several GPUs adds; and how fast a stream is at least.
+BESIDE_REQUESTS_S = 40.0
+JOINING_S = 30.0
+STREAM_TOK_S = 200.0
+REFUSED_S = 25.0  # a session that never starts a server
 DEARER_WITH_INSTRUMENTS = 0.5  # pairs of starts with the probe on and off, and a trace
 COMPILING_S = 40.0  # of a machine's first start, where nobody has left JIT caches
 SELFTEST_LAUNCHES = 4  # fewer are no self-test; it plans the rest itself, by its budget
 PACKING_S = 25.0
+HERE = Path(__file__).resolve().parent
 MORE_TO_DO = 75  # EX_TEMPFAIL: everything so far is well, and steps are left
 _LAUNCH = re.compile(r"\b(?:\d\d-[a-z0-9][a-z0-9._-]*|on\b|off\b)")  # on, off: with NCCL's block and without
 _RUN = re.compile(r"\d{8}T\d{6}-")  # beside them lie `latest` and history/
@@ -83,9 +88,28 @@ class Campaign:
 
     def seconds(self, step: Step) -> float:
         """Estimate a step: its server starts, each as dear as the dearest so far."""
-        launches = SELFTEST_LAUNCHES if step.tool == "tokgate" else max(1, self.count(step))
+        launches = SELFTEST_LAUNCHES if step.tool == "tokgate" else self.count(step)
         compiles = self.place.server_python.exists() and not self.place.caches.is_dir()
-        return launches * self.ledger.seconds_a_launch(SECONDS_A_LAUNCH) + (COMPILING_S if compiles else 0.0)
+        a_launch = self.ledger.seconds_a_launch(seconds_a_start(self.rig))
+        if not launches:
+            return REFUSED_S
+        return launches * a_launch + (COMPILING_S if compiles else 0.0)
+
+    def foretell(self) -> None:
+        """Tell the steps that are left, what each is reckoned to take, and which of them this call would begin."""
+        total, room = 0.0, self.budget.left()
+        for step in self.ledger.left():
+            needed = self.seconds(step)
+            total += needed
+            fits = "" if total <= room else "  not in this call"
+            say(
+                f"{step.name:28} {self.count(step) if step.tool != 'tokgate' else '4+':>3} starts {needed:6.0f} s, {total:6.0f} s in all{fits}"
+            )
+        say(
+            f"{total:.0f} s"
+            + _limit_words(room)
+            + f"; {PACKING_S + KILLED_AFTER_S:.0f} s are kept for stopping and packing"
+        )
 
     def fits(self, step: Step) -> bool:
         """Say whether a fresh call of this length is enough."""
@@ -96,6 +120,8 @@ class Campaign:
 
         Gives up where pytest selects none.
         """
+        if step.starts is not None:
+            return step.starts
         if step.name not in self.launches:
             listed = subprocess.run(
                 [*self._command(step), "--collect-only", "-q"],
@@ -113,8 +139,10 @@ class Campaign:
                 )
             ids = (line.split("[", 1)[1] for line in listed.stdout.splitlines() if "[" in line)
             named = {found for one in ids for found in _LAUNCH.findall(one.rstrip("]"))}
-            control = plan_launches(self.rig)[0].id
-            asked = {control if name == "on" else name for name in named}
+            timed = plan_launches(self.rig)
+            asked = {timed[0].id if name == "on" else name for name in named}
+            if timed[0].id in named:  # the arm's tests take all its runs
+                asked |= {one.id for one in timed if one.role == "control-again"}
             dear = sum(name.endswith("-phases") for name in asked)
             self.launches[step.name] = len(asked) + ceil(dear * DEARER_WITH_INSTRUMENTS)
         return self.launches[step.name]
@@ -136,12 +164,12 @@ class Campaign:
         say(f"{step.name}: about {needed:.0f} s" + _limit_words(self.budget.left()))
         log = self.folder / "logs" / f"{step.name}-{at.replace(':', '')}.log"
         log.parent.mkdir(exist_ok=True)
-        script = Path(__file__).with_name("disturb.py")
-        with disturbed(step, runs, self.serving_python, script):
+        disturbing = disturber(step, runs, self.rig, self.serving_python)
+        with slowed(step, self.place), disturbed(step, disturbing, self.place):
             code, stopped = run(words, self.place.checkout, self._environment(), log, self.budget.left())
         seconds = self.budget.clock() - began
         made = sorted(p.name for p in set(runs.iterdir()) - before if _RUN.match(p.name))
-        ended = stopped or ("done" if code in MEASURED else f"exit code {code}")
+        ended = stopped or ("done" if code in MEASURED[step.tool] else f"exit code {code}")
         launches = self.launches.get(step.name, 0)
         self.ledger.attempts.append(
             Attempt(step.name, at, ended, code, round(seconds, 1), launches, made[-1] if made else None)
@@ -151,6 +179,8 @@ class Campaign:
         return code
 
     def _command(self, step: Step) -> list[str]:
+        if step.tool == "program":
+            return [str(self.place.python), "-u", str(HERE / step.words[0]), *step.words[1:]]
         tool = ["-m", "pytest"] if step.tool == "pytest" else [str(self.place.gate / "bin" / "tokgate")]
         return [str(self.place.python), *tool, *step.words]
 
@@ -160,6 +190,8 @@ class Campaign:
         if step.tool == "tokgate":
             store = ["--store", str(self.folder), "--report-dir", str(runs)]
             return [*store, *(["--budget", f"{left - 30:.0f}"] if left != float("inf") else [])]
+        if step.tool == "program":
+            return ["--report-dir", str(runs)]
         if left == float("inf") or left - needed >= self.rig.sampling.gpu_time_s:
             return ["--report-dir", str(runs)]
         return ["--report-dir", str(runs), "--rig-set", f"sampling.gpu_time_s={max(0.0, left - needed):.0f}"]
@@ -192,6 +224,15 @@ class Campaign:
         say(
             f"baselines of {len(runs)} sessions: exit code {ended.returncode}, in {self.folder / 'baselines'}"
         )
+
+
+def seconds_a_start(rig: Rig) -> float:
+    """Estimate one launch of a rig, from what it asks of a server."""
+    tokens = sum((one.repeats + one.warmup) * one.output_tokens for one in rig.workloads)
+    if rig.lossless is not None:
+        tokens += rig.lossless.count * rig.lossless.output_tokens
+    joining = JOINING_S if rig.gpus.count > 1 else 0.0
+    return BESIDE_REQUESTS_S + joining + tokens / STREAM_TOK_S
 
 
 def _limit_words(left: float) -> str:

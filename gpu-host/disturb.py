@@ -1,8 +1,9 @@
 """A foreign process on a GPU host, for planted.py: it holds memory, loads the GPU, or kills the server.
 
-    python3 disturb.py hold|load|kill RUNS
+    python3 disturb.py hold|load|kill RUNS [LAUNCH MODULE]
 
-`load` and `kill` wait until a run in the folder RUNS has taken a few generations of its second launch. One line on standard
+`load` and `kill` wait until a run in the folder RUNS has taken a few generations of that launch ("03-eagle3-2step"); MODULE is
+what the server's main process was started as: of that launch alone, whatever else runs on the host. One line on standard
 output says that it is there. They end with 0 where they did it, and with 1 where there was no server to kill.
 """
 
@@ -12,11 +13,12 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 HELD = 512 << 20
 LOADED_S = 20.0
-GENERATIONS = 3  # of the second launch: the middle of a session
+GENERATIONS = 3  # of the launch: its first workload is under way
 POLL_S = 0.05
 
 
@@ -24,13 +26,23 @@ def main() -> None:
     what, runs = sys.argv[1], Path(sys.argv[2])
     if what == "hold":
         _hold()
+    # torch takes seconds to import, a launch is not much longer; it makes no CUDA context before it is used.
+    load = _ready_to_load() if what == "load" else None
     print("there", flush=True)
-    while not any(runs.glob(f"*/launches/02-*/bodies/{GENERATIONS:04d}.sse")):
+    run = _under_way(runs, launch := sys.argv[3])
+    if load is not None:
+        load()
+    elif not kill_server(f"{run}/{launch}/", sys.argv[4]):
+        sys.exit("no server of that launch was found to kill")
+
+
+def _under_way(runs: Path, launch: str) -> str:
+    """Wait until the launch has taken a few generations; return the run's name. A link, `latest`, is no run."""
+    while True:
+        for body in runs.glob(f"*/launches/{launch}/bodies/{GENERATIONS:04d}.sse"):
+            if not (run := body.parents[3]).is_symlink():
+                return run.name
         time.sleep(POLL_S)
-    if what == "load":
-        _load()
-    elif not _kill_server():
-        sys.exit("no marked server was found to kill")
 
 
 def _hold() -> None:
@@ -42,29 +54,36 @@ def _hold() -> None:
     signal.pause()
 
 
-def _load() -> None:
+def _ready_to_load() -> Callable[[], None]:
     import torch  # noqa: PLC0415 - the host's, and not for `kill`
 
-    matrix = torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda")
-    until = time.monotonic() + LOADED_S
-    while time.monotonic() < until:
-        for _ in range(20):
-            matrix @ matrix
-        torch.cuda.synchronize()
+    def load() -> None:
+        matrix = torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda")
+        until = time.monotonic() + LOADED_S
+        while time.monotonic() < until:
+            for _ in range(20):
+                matrix @ matrix
+            torch.cuda.synchronize()
+
+    return load
 
 
-def _kill_server() -> bool:
-    """Kill the main process of the marked server, and say whether there was one: the supervisor and the gate are to find out by themselves."""
+def kill_server(mark: str, module: str) -> bool:
+    """Kill the main process of the server whose mark begins so; say whether there was one.
+
+    The supervisor and the gate are to find out by themselves.
+    """
     killed = False
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            marked = b"TOKGATE_MARK=" in (folder / "environ").read_bytes()
+            environment = (folder / "environ").read_bytes().split(b"\0")
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if marked and b"sglang.launch_server" in words:
+        marked = any(one.startswith(f"TOKGATE_MARK={mark}".encode()) for one in environment)
+        if marked and module.encode() in words:
             os.kill(int(folder.name), signal.SIGKILL)
             killed = True
     return killed

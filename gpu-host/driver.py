@@ -15,7 +15,7 @@ import arguments
 import manifest
 from arguments import BUNDLE
 from host_check import check
-from host_install import SERVING, Installed, bring_caches, install, make_models
+from host_install import DISK_GIB, SERVING, Installed, bring_caches, install, make_models, pair_of
 from telling import give_up
 
 # A program that uses NVLink multicast can put a shared host's GPUs out of service.
@@ -33,11 +33,12 @@ def main() -> None:
     rig = rig_text(asked.rig, BUNDLE / bundle.parts["checkout"].file)
     serving = SERVING in rig
     count = re.search(r"^count = (\d+)", rig, re.MULTILINE)
-    check(bundle, into=place.into, gpus=int(count[1]) if count else 0, serving=serving)
+    disk = DISK_GIB[pair_of(rig)] if serving else 0
+    check(bundle, into=place.into, gpus=int(count[1]) if count else 0, serving=serving, disk_gib=disk)
     install(BUNDLE, bundle, place, serving=serving)
     if serving:
         bring_caches(BUNDLE, place)
-        make_models(place, asked.models)
+        make_models(place, asked.models, pair_of(rig))
     if asked.job == "install":
         return
     environment = {**os.environ, **NO_MULTICAST, arguments.BEGAN: str(asked.began)}

@@ -17,14 +17,19 @@ from telling import give_up
 
 # SGLang and torch leave off below it: the wheels are manylinux_2_34.
 GLIBC = (2, 34)
-MODELS_GIB = 24  # the golden pair, the sites and what JIT compilers leave
 
 
-def check(bundle: Manifest, *, into: Path, gpus: int, serving: bool) -> None:
-    """Give up with all that is missing. `gpus` the rig wants; `serving`: it is served from the bundle."""
+def check(bundle: Manifest, *, into: Path, gpus: int, serving: bool, disk_gib: int) -> None:
+    """Give up with all that is missing. `gpus` and `disk_gib` the rig wants; `serving`: it is served from the bundle."""
     found = [*_python(bundle), *_distributions(bundle.borrowed)]
     if serving:
-        found += [*_distributions(bundle.assumed), *_glibc(), *_compilers(), *_gpus(gpus), *_space(into)]
+        found += [
+            *_distributions(bundle.assumed),
+            *_glibc(),
+            *_compilers(),
+            *_gpus(gpus),
+            *_space(into, disk_gib),
+        ]
         if "server" not in bundle.parts:
             found.append("the bundle was made with --gate-only: it has no SGLang")
     if found:
@@ -114,8 +119,8 @@ def _gpus(wanted: int) -> Iterator[str]:
         yield f"{len(gpus)} GPUs by nvidia-smi, and the rig wants {wanted}" + ("" if gpus else f" ({told})")
 
 
-def _space(into: Path) -> Iterator[str]:
+def _space(into: Path, wanted: int) -> Iterator[str]:
     there: Sequence[Path] = [p for p in (into, *into.parents) if p.exists()]
     free = shutil.disk_usage(there[0]).free / 2**30
-    if free < MODELS_GIB and not (into / "installed.json").exists():
-        yield f"{free:.0f} GiB free at {there[0]}, and models and caches take {MODELS_GIB}: --into DIR, --models DIR"
+    if free < wanted and not (into / "installed.json").exists():
+        yield f"{free:.0f} GiB free at {there[0]}, and models and caches take {wanted}: --into DIR, --models DIR"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,6 +29,16 @@ from telling import give_up, say
 SERVING = ".sglang-gpu"  # below the checkout, as .sglang-cpu is: the rigs name it
 STAMPS = "installed.json"
 RECIPE = "rigs/sglang-gpu/large_golden_pair.py"  # of 15 GB of models
+# Golden pairs by the folder that a rig's model_path names: in the shape of an 8B Llama, and for several GPUs as wide as a
+# 70B one, with 24 of its layers: 41 GB. What they are written with, and the disk that they, the sites and JIT caches take, GiB.
+PAIRS: dict[str, tuple[str, ...]] = {
+    "golden": (),
+    "golden-wide": (
+        *("--hidden", "8192", "--layers", "24", "--heads", "64", "--kv-heads", "8"),
+        *("--intermediate", "28672"),
+    ),
+}
+DISK_GIB = {"golden": 24, "golden-wide": 56}
 # What a server imports of the host. Where an image ships no .pyc files, each start would spend 15 s on compiling.
 COMPILED = (
     *(
@@ -55,7 +66,6 @@ class Installed:
         self.checkout = into / "checkout"
         self.gate = into / "gate"
         self.serving = into / "serving"
-        self.models = self.serving / "golden"
         self.caches = self.serving / "cache"
         self.campaigns = into / "campaigns"
 
@@ -170,19 +180,26 @@ def _compile(place: Installed) -> None:
     say("compiled what a server imports")
 
 
-def make_models(place: Installed, models: Path | None) -> None:
-    """Write the golden pair in the shape of an 8B model, once; `models` is a folder on a larger or quicker disk."""
-    wanted = manifest.digest(place.checkout / RECIPE)
-    if place.stamps().get("models") == wanted and (place.models / "truth.json").is_file():
+def pair_of(rig: str) -> str:
+    """Return which of PAIRS a rig's text serves."""
+    named = re.search(rf'model_path = "\{{root\}}/{re.escape(SERVING)}/([\w-]+)/model"', rig)
+    return named[1] if named is not None and named[1] in PAIRS else "golden"
+
+
+def make_models(place: Installed, models: Path | None, pair: str = "golden") -> None:
+    """Write a golden pair, once; `models` is a folder on a larger or quicker disk."""
+    wanted = manifest.digest(place.checkout / RECIPE) + "".join(PAIRS[pair])
+    here, stamp = place.serving / pair, f"models/{pair}"
+    if place.stamps().get(stamp) == wanted and (here / "truth.json").is_file():
         return
-    target = (models or place.serving) / "golden"
+    target = (models or place.serving) / pair
     target.parent.mkdir(parents=True, exist_ok=True)
-    make_pair(place, target)
-    if target != place.models:
-        if place.models.is_symlink():
-            place.models.unlink()
-        place.models.symlink_to(target)
-    place.stamp("models", wanted)
+    make_pair(place, target, *PAIRS[pair])
+    if target != here:
+        if here.is_symlink():
+            here.unlink()
+        here.symlink_to(target)
+    place.stamp(stamp, wanted)
 
 
 def make_pair(place: Installed, target: Path, *options: str) -> None:

@@ -15,6 +15,14 @@ from tokgate.session.plan import has_nccl, plan_launches
 STORED = ("perf_tests/test_stored_baseline.py", "perf_tests/test_verify_share.py")
 GATE = ("perf_tests", "-m")
 SPEED = "eagle3 and not verify and not nccl"
+# Jobs that start a server of their own (visit.py), and what they do with it.
+VISITS = {
+    "visit": "captures,clients,killed",
+    "clients": "clients",
+    "captures": "captures",
+    "killed": "killed",
+}
+VISIT_STARTS = 2  # as long as two starts of a gate: one, and as much again on the running server
 
 Fits = Callable[[Step], bool]
 
@@ -39,6 +47,8 @@ def steps_of(job: str, words: Sequence[str], rig: Rig, more: Sequence[str], fits
     if job == "selftest":
         _none(job, words)
         return (Step("selftest", "tokgate", ("selftest", *more)),)
+    if job in VISITS:
+        return _visits(job, words, rig, more)
     count = _count(job, words)
     selection = STORED if job == "baselines" else (*GATE, SPEED)
     return tuple(Step(f"{job}-{n}", "pytest", (*selection, *more)) for n in range(1, count + 1))
@@ -65,6 +75,21 @@ def _arm_by_arm(rig: Rig, more: Sequence[str]) -> list[Step]:
         chosen = " or ".join(["clean_slate", "drift", *controls, launch.id])
         steps.append(Step(f"speed-{launch.arm}", "pytest", (*GATE, SPEED, "-k", chosen, *more)))
     return steps
+
+
+def _visits(job: str, words: Sequence[str], rig: Rig, more: Sequence[str]) -> tuple[Step, ...]:
+    """Return one step an arm, of those named or of all."""
+    known = [arm.name for arm in rig.arms]
+    if unknown := [word for word in words if word not in known]:
+        give_up(
+            tried=f"begin {job}",
+            found=f"no arm {', '.join(unknown)} in {rig.name}",
+            do=f"name some of these, or none for all: {', '.join(known)}",
+        )
+    return tuple(
+        Step(f"{job}-{arm}", "program", ("visit.py", "--arm", arm, "--do", VISITS[job], *more), VISIT_STARTS)
+        for arm in words or known
+    )
 
 
 def _count(job: str, words: Sequence[str]) -> int:

@@ -13,17 +13,22 @@ from pathlib import Path
 from telling import give_up
 
 NAME = "ledger.json"
-# A gate's exit codes that measured something: what is not among them is tried again by the next call.
-MEASURED = (0, 1, 10, 11, 12, 13)
+# Exit codes that measured something: what is not among them is tried again by the next call. A program's 1 is its
+# own traceback, a gate's is a failure that no verdict explains.
+MEASURED = {"pytest": (0, 1, 10, 11, 12, 13), "tokgate": (0, 10, 11, 12, 13), "program": (0, 10, 11, 13)}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a campaign. `tool`: "pytest" or "tokgate"; `words`: what follows it."""
+    """One command of a campaign. `tool`: "pytest", "tokgate", or "program", one of this folder; `words`: what follows it.
+
+    `starts`: server starts that it takes, where its tests do not tell.
+    """
 
     name: str
     tool: str
     words: tuple[str, ...]
+    starts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def read(file: Path) -> Ledger | None:
     """Read a ledger; None where there is none. Gives up on one that cannot be read: it is not begun anew unasked."""
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
-        steps = tuple(Step(s["name"], s["tool"], tuple(s["words"])) for s in told["steps"])
+        steps = tuple(Step(s["name"], s["tool"], tuple(s["words"]), s.get("starts")) for s in told["steps"])
         return Ledger(told["campaign"], told["rig"], steps, [Attempt(**a) for a in told["attempts"]])
     except FileNotFoundError:
         return None

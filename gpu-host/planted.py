@@ -1,6 +1,6 @@
 """Faults that are really there: overrides of the rig, and programs that disturb the GPU or the server meanwhile.
 
-    run.sh planted NAME        NAMEs below; `planted all` for one after the other
+    run.sh planted NAME        NAMEs below; `planted all` for one after the other; NAME+NAME for two arms of one session
 
 Each is a session that the gate should call and name. A disturber runs beside the gate's pytest, as another process
 of this host, and is gone when the session ends.
@@ -8,20 +8,23 @@ of this host, and is gone when the session ends.
 
 from __future__ import annotations
 
+import os
+import select
 import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_install import Installed, make_pair
+from host_install import PAIRS, Installed, make_pair
 from jobs import GATE, SPEED
 from ledger import Step
+from slower import planted_in_site, python_of, write_python
 from telling import give_up, say
 
 from tokgate.rig.models import ArmSpec, Rig
-from tokgate.session.plan import has_nccl, is_pinned, plan_launches
+from tokgate.session.plan import has_nccl, instrumented_launches, is_pinned, plan_launches
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class Planted:
     """What is done to the rig, or beside the gate, and into which arm.
 
     `sets`: values of the rig, {arm} being the arm; `disturb`: what disturb.py does meanwhile. The arm is the first
-    pinned one, if any, or the first natural one. `nccl`: the fault is NCCL's, and the proof start belongs to it.
+    pinned one, if any, or the first natural one. `nccl`: the fault is NCCL's, and the proof start belongs to it. `slower`:
+    verify takes so many per cent longer, whatever the arm; the launch with its instruments belongs to it, as it tells which
+    phase has grown. `starts`: server starts that such a session takes, where it is over before those that its tests ask for.
     """
 
     what: str
@@ -37,6 +42,8 @@ class Planted:
     disturb: str | None = None
     natural: bool = False
     nccl: bool = False
+    slower: str | None = None
+    starts: int | None = None
 
     def fits(self, rig: Rig) -> bool:
         """Say whether the rig has what is broken here."""
@@ -48,16 +55,14 @@ class Planted:
         )
 
 
+THERE_S = 90.0  # torch without its .pyc files takes 15 s to import, on a slow disk
 WEAKER = (
     0.35  # accept length 1.47 with two steps instead of 1.85; the walk, and so the output, stays the same
 )
 
 
-def _slower(share: str) -> tuple[str, ...]:
-    return (
-        "arms.{arm}.environment.PYTHONPATH={root}/plant:{PYTHONPATH}",
-        f"arms.{{arm}}.environment.TOKGATE_PLANT=verify:+{share}%",
-    )
+def _slower(share: str) -> Planted:
+    return Planted(f"verify {share} % slower", (f"server.python={python_of(share)}",), slower=share)
 
 
 FAULTS = {
@@ -67,15 +72,15 @@ FAULTS = {
         ("arms.{arm}.draft_model_path={root}/.sglang-gpu/weaker/draft",),
         natural=True,
     ),
-    "verify-5": Planted("verify 5 % slower", _slower("5")),
-    "verify-2": Planted("verify 2 % slower", _slower("2")),
-    "verify-1": Planted("verify 1 % slower", _slower("1")),
+    "verify-5": _slower("5"),
+    "verify-2": _slower("2"),
+    "verify-1": _slower("1"),
     "nccl-dropped": Planted(
         "NCCL's variables dropped on the way to the server",
         ("server.python={root}/.sglang-gpu/bin/python3-without-nccl",),
         nccl=True,
     ),
-    "leftover": Planted("a leftover process that holds 512 MiB", disturb="hold"),
+    "leftover": Planted("a leftover process that holds 512 MiB", disturb="hold", starts=0),
     "foreign-load": Planted("a foreign GPU load in mid-run", disturb="load"),
     "server-killed": Planted("the server killed in mid-run", disturb="kill"),
 }
@@ -85,13 +90,13 @@ def planted_steps(words: Sequence[str], rig: Rig, more: Sequence[str]) -> tuple[
     """Return the sessions of these faults, each with as few launches as show it. Gives up on another name."""
     known = {name: fault for name, fault in FAULTS.items() if fault.fits(rig)}
     names = list(known) if list(words) == ["all"] else list(words)
-    if not names or any(name not in known for name in names):
+    if not names or any(part not in known for name in names for part in name.split("+")):
         give_up(
             tried=f"plant a fault into {rig.name}",
             found=" ".join(words) or "no name",
             do="name some of these, or all: " + ", ".join(known),
         )
-    return tuple(_step(name, known[name], _arm(rig, known[name]), rig, more) for name in names)
+    return tuple(_step(name, rig, more) for name in names)
 
 
 def _arm(rig: Rig, fault: Planted) -> ArmSpec:
@@ -99,17 +104,29 @@ def _arm(rig: Rig, fault: Planted) -> ArmSpec:
     return next((arm for arm in arms if is_pinned(arm) is not fault.natural), arms[0])
 
 
-def _step(name: str, fault: Planted, arm: ArmSpec, rig: Rig, more: Sequence[str]) -> Step:
-    known = {
-        "{arm}": arm.name,
-        "{root}": str(rig.checkout),
-        "{PYTHONPATH}": rig.server.environment.get("PYTHONPATH", ""),
-    }
-    sets = [word for text in fault.sets for word in ("--rig-set", _filled(text, known))]
-    launches = [one.id for one in plan_launches(rig) if one.role != "arm" or one.arm == arm.name]
+def _step(name: str, rig: Rig, more: Sequence[str]) -> Step:
+    faults = [FAULTS[part] for part in name.split("+")]
+    arms = [_arm(rig, fault).name for fault in faults]
+    alone = [fault for fault in faults if fault.disturb or fault.nccl or fault.slower]
+    if len(set(arms)) < len(arms) or (alone and len(faults) > 1):
+        give_up(
+            tried=f"plant {name} into one session of {rig.name}",
+            found=f"{alone[0].what}: of the whole machine" if alone else f"both in the arm {arms[0]}",
+            do="plant them one after the other, as names of their own",
+        )
+    sets = []
+    for fault, arm in zip(faults, arms, strict=True):
+        known = {"{arm}": arm, "{root}": str(rig.checkout)}
+        sets += [word for text in fault.sets for word in ("--rig-set", _filled(text, known))]
+    launches = [one.id for one in plan_launches(rig) if one.role != "arm" or one.arm in arms]
     chosen = " or ".join(["clean_slate", "drift", *launches])
-    selection = (*GATE, "(eagle3 or nccl) and not verify") if fault.nccl else (*GATE, SPEED, "-k", chosen)
-    return Step(f"planted-{name}", "pytest", (*selection, *sets, *more))
+    selection: tuple[str, ...] = (*GATE, SPEED, "-k", chosen)
+    if faults[0].nccl:
+        selection = (*GATE, "(eagle3 or nccl) and not verify")
+    elif faults[0].slower:
+        instrumented = [one.id for one in instrumented_launches(rig) if one.arm in arms]
+        selection = (*GATE, "eagle3 and not nccl", "-k", " or ".join([chosen, *instrumented]))
+    return Step(f"planted-{name}", "pytest", (*selection, *sets, *more), faults[0].starts)
 
 
 def _filled(text: str, known: dict[str, str]) -> str:
@@ -119,10 +136,13 @@ def _filled(text: str, known: dict[str, str]) -> str:
 
 
 def prepare(steps: Sequence[Step], place: Installed, rig: Rig) -> None:
-    """Make what some faults need on the host, once: a weaker drafter, a Python that loses NCCL's variables."""
-    names = {step.name.removeprefix("planted-") for step in steps}
+    """Make what some faults need on the host, once: a weaker drafter, Pythons that lose NCCL's variables or order a slower verify."""
+    names = {part for step in steps for part in step.name.removeprefix("planted-").split("+")}
     if "acceptance" in names and not (place.serving / "weaker" / "truth.json").is_file():
-        make_pair(place, place.serving / "weaker", "--layers", "0", "--p", str(WEAKER))
+        shape = PAIRS[Path(rig.server.model_path).parent.name]
+        make_pair(place, place.serving / "weaker", *shape, "--layers", "0", "--p", str(WEAKER))
+    for share in (fault.slower for name, fault in FAULTS.items() if name in names and fault.slower):
+        write_python(place, share)
     if "nccl-dropped" in names:
         _write_dropper(place.server_python, rig)
 
@@ -134,28 +154,57 @@ def _write_dropper(python: Path, rig: Rig) -> None:
     dropper.chmod(0o755)
 
 
-@contextmanager
-def disturbed(step: Step, runs: Path, python: str, script: Path) -> Iterator[subprocess.Popen[bytes] | None]:
-    """Run the fault's disturber beside the block, where it has one, and say where it did not do its work."""
+def slowed(step: Step, place: Installed) -> AbstractContextManager[None]:
+    """Have in the server's site what slows it, while a step that wants it runs."""
+    fault = FAULTS.get(step.name.removeprefix("planted-"))
+    return planted_in_site(place, wanted=fault is not None and fault.slower is not None)
+
+
+def disturber(step: Step, runs: Path, rig: Rig, python: str) -> list[str] | None:
+    """Return the command of what disturbs this step meanwhile; None: nothing does."""
     fault = FAULTS.get(step.name.removeprefix("planted-"))
     if fault is None or fault.disturb is None:
+        return None
+    arm = _arm(rig, fault).name
+    launch = next(one.id for one in plan_launches(rig) if one.arm == arm)
+    script = str(Path(__file__).with_name("disturb.py"))
+    return [python, script, fault.disturb, str(runs), launch, rig.server.module]
+
+
+@contextmanager
+def disturbed(
+    step: Step, command: list[str] | None, place: Installed
+) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Run what disturbs the step beside the block, and say where it did not do its work.
+
+    Whatever it compiles stays in the private folder.
+    """
+    if command is None:
         yield None
         return
-    words = [python, str(script), fault.disturb, str(runs)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(place.serving / "pyc")}
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment
+    ) as process:
         try:
             assert process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
-            if not process.stdout.readline():  # it holds its memory, or waits for the launch
+            there, _, _ = select.select([process.stdout], [], [], THERE_S)
+            if not there or not process.stdout.readline():  # it holds its memory, or waits for the launch
+                how = (
+                    f"it ended with {process.wait()}, its words are above"
+                    if there
+                    else f"nothing in {THERE_S:.0f} s"
+                )
                 give_up(
-                    tried=f"disturb {step.name}: {' '.join(words)}",
-                    found=f"it ended with {process.wait()}, its words are above",
+                    tried=f"disturb {step.name}: {shlex.join(command)}",
+                    found=how,
                     do="see that this Python has a torch that sees the GPU",
                 )
             yield process
             # Who holds its memory does so to the end; the others have done their work by now, or the fault was not there.
-            if fault.disturb != "hold" and process.poll() != 0:
+            if command[2] != "hold" and process.poll() != 0:
                 say(
-                    f"{step.name}: the fault was not planted: {' '.join(words)} had not done it when the session ended"
+                    f"{step.name}: the fault was not planted: {shlex.join(command)} had not done it when the session ended"
                 )
         finally:
             process.kill()

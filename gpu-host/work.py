@@ -5,6 +5,7 @@ Called by driver.py, under the gate's own Python.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 
@@ -32,7 +33,8 @@ def main() -> int:
     except UsageError as error:
         sys.stderr.write(f"{error}\n")
         return 4
-    name = asked.campaign or "-".join([rig.name, asked.job, *asked.words])
+    # A name that is one on any file system, of what brings files back, too.
+    name = re.sub(r"[^\w.-]+", "-", asked.campaign or "-".join([rig.name, asked.job, *asked.words]))
     folder = place.campaigns / name
     known = so_far(name, asked, place, rig)
     serving = place.server_python
@@ -45,6 +47,9 @@ def main() -> int:
         known.steps = planted_steps(asked.words, rig, more)
     elif not known.steps:
         known.steps = steps_of(asked.job, asked.words, rig, more, campaign.fits)
+    if asked.dry_run:
+        campaign.foretell()
+        return 0
     known.write(folder)
     say(
         f"campaign {name}: {len(known.steps) - len(known.left())} of {len(known.steps)} steps were done before"
@@ -54,8 +59,8 @@ def main() -> int:
     try:
         prepare(known.left(), place, rig)
         code = campaign.run()
-        if asked.job == "baselines" and not known.left():
-            campaign.store_baselines(f"{len(known.steps)} sessions of run.sh baselines")
+        if asked.store and not known.left():
+            campaign.store_baselines(f"{len(known.steps)} sessions of run.sh {asked.job}")
     finally:
         leave(campaign, asked)
     return code

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ledger
 import pytest
-from campaign import COMPILING_S, MORE_TO_DO, PACKING_S, Budget, Campaign
+from campaign import COMPILING_S, MORE_TO_DO, PACKING_S, REFUSED_S, Budget, Campaign, seconds_a_start
 from host_install import Installed
 from ledger import Attempt, Ledger, Step
 from running import INTERRUPTED, KILLED_AFTER_S, run
@@ -19,11 +19,13 @@ from tokgate.rig.load import load_rig
 
 ROOT = Path(__file__).parents[2]
 ASIDE = PACKING_S + KILLED_AFTER_S
+RIG = load_rig("h200", root=ROOT)
+A_STEP = 2 * seconds_a_start(RIG)
 STEPS = tuple(Step(f"aa-{n}", "pytest", ("perf_tests",)) for n in (1, 2, 3))
-# Two launches, 75 s each until one is known: 150 s a step. What it is asked it writes down.
+# Two launches a step, each as dear as reckoned until one is known. What it is asked it writes down.
 STANDIN = """#!/bin/sh
 case "$*" in *--collect-only*)
-    echo "perf_tests/test_steadiness.py::test_steadiness[single-01-baseline]"
+    echo "perf_tests/test_steadiness.py::test_steadiness[single-03-eagle3-2step-pinned]"
     echo "perf_tests/test_decode_throughput.py::test_decode_throughput[single-02-eagle3-2step]"
     exit 0;;
 esac
@@ -54,12 +56,11 @@ def call(tmp_path: Path, asked: Path) -> Call:
     place.python.write_text(text.replace("{hang}", str(tmp_path / "hang")), encoding="utf-8")
     place.python.chmod(0o755)
     (tmp_path / "code").write_text("0\n", encoding="utf-8")
-    rig = load_rig("h200", root=ROOT)
     folder = tmp_path / "campaign"
 
     def run(limit: float | None) -> tuple[int, Campaign]:
         known = ledger.read(folder / ledger.NAME) or Ledger("c", "h200", STEPS)
-        campaign = Campaign(folder, known, rig, place, Budget(0.0, limit, Clock(asked)), "/bin/false")
+        campaign = Campaign(folder, known, RIG, place, Budget(0.0, limit, Clock(asked)), "/bin/false")
         return campaign.run(), campaign
 
     return run
@@ -87,7 +88,7 @@ def test_without_a_limit_all_steps_are_run(call: Call) -> None:
 
 
 def test_a_call_does_what_fits_and_the_next_one_goes_on(call: Call) -> None:
-    code, campaign = call(ASIDE + 190)
+    code, campaign = call(ASIDE + A_STEP + 20)
     assert code == MORE_TO_DO
     assert [step.name for step in campaign.ledger.left()] == ["aa-2", "aa-3"]
     code, campaign = call(None)
@@ -99,9 +100,9 @@ def test_a_step_that_fits_no_call_is_told_before_anything_runs(
     call: Call, asked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        call(ASIDE + 149)
+        call(ASIDE + A_STEP - 1)
     told = capsys.readouterr().err
-    assert "about 150 s" in told
+    assert f"about {A_STEP:.0f} s" in told
     assert "--time-limit" in told
     assert not asked.exists()
 
@@ -131,7 +132,7 @@ def test_a_step_that_outlasts_the_call_is_interrupted_and_left(call: Call, tmp_p
 
 
 def test_restarts_may_take_what_is_left_of_the_call(call: Call, asked: Path) -> None:
-    call(ASIDE + 200)
+    call(ASIDE + A_STEP + 50)
     assert "--rig-set sampling.gpu_time_s=50" in asked.read_text(encoding="utf-8")
 
 
@@ -183,3 +184,58 @@ def test_a_baseline_is_made_of_all_sessions(call: Call, tmp_path: Path, asked: P
     (told,) = asked.read_text(encoding="utf-8").splitlines()
     assert "baseline update" in told
     assert told.count("20261130T070000-h200") == 3
+
+
+def test_a_session_that_starts_no_server_is_begun_in_what_is_left(call: Call) -> None:
+    _, campaign = call(None)
+    refused = Step("planted-leftover", "pytest", ("perf_tests",), starts=0)
+    assert campaign.seconds(refused) == REFUSED_S
+
+
+def test_a_program_that_broke_off_is_run_again_whatever_a_gate_means_by_one(
+    call: Call, tmp_path: Path
+) -> None:
+    visit = (Step("clients-baseline", "program", ("visit.py", "--arm", "baseline"), starts=2),)
+    Ledger("c", "h200", visit).write(tmp_path / "campaign")
+    (tmp_path / "code").write_text("1\n", encoding="utf-8")
+    _, campaign = call(None)
+    assert [a.ended for a in campaign.ledger.attempts] == ["exit code 1"]
+    assert campaign.ledger.left() == visit
+
+
+def test_a_program_of_the_bundle_is_told_where_to_leave_what_it_finds(
+    call: Call, tmp_path: Path, asked: Path
+) -> None:
+    visit = (Step("clients-baseline", "program", ("visit.py", "--arm", "baseline"), starts=2),)
+    Ledger("c", "h200", visit).write(tmp_path / "campaign")
+    code, _ = call(None)
+    told = asked.read_text(encoding="utf-8")
+    assert code == 0
+    assert "/visit.py --arm baseline" in told
+    assert f"--report-dir {tmp_path}/campaign/runs/clients-baseline" in told
+
+
+def test_what_would_be_done_is_told_with_its_seconds(
+    call: Call, tmp_path: Path, asked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, campaign = call(None)
+    asked.unlink()
+    campaign.ledger.attempts.clear()
+    campaign.budget = Budget(0.0, ASIDE + A_STEP + 1, lambda: 0.0)
+    campaign.foretell()
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if "aa-1" in line and f"{A_STEP:.0f} s" in line and "not in" not in line]
+    assert [
+        line for line in told if "aa-2" in line and f"{2 * A_STEP:.0f} s in all  not in this call" in line
+    ]
+    assert not asked.exists()
+
+
+def test_an_arm_that_is_compared_takes_both_controls(call: Call, tmp_path: Path) -> None:
+    """Its tests name the first control alone, and what brackets a drift is launched with it."""
+    _, campaign = call(None)
+    script = campaign.place.python.read_text(encoding="utf-8")
+    campaign.place.python.write_text(
+        script.replace("03-eagle3-2step-pinned", "01-baseline"), encoding="utf-8"
+    )
+    assert campaign.count(Step("other", "pytest", ("perf_tests",))) == 3

@@ -16,12 +16,12 @@ GATE = {"gate": Part("gate.tar.xz", "", "", 1)}
 
 
 def test_this_host_may_run_a_gate_whose_server_is_elsewhere(tmp_path: Path) -> None:
-    check(made(GATE, HERE), into=tmp_path, gpus=0, serving=False)
+    check(made(GATE, HERE), into=tmp_path, gpus=0, serving=False, disk_gib=0)
 
 
 def test_another_python_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        check(made(GATE, "3.9"), into=tmp_path, gpus=0, serving=False)
+        check(made(GATE, "3.9"), into=tmp_path, gpus=0, serving=False, disk_gib=0)
     told = capsys.readouterr().err
     assert f"Python {HERE}, and the bundle is for 3.9" in told
     assert "HOST_PYTHON" in told
@@ -36,7 +36,7 @@ def test_all_that_is_missing_is_told_at_once(
 
     wanting = replace(made(GATE, HERE), assumed=("no-such-torch==2.11.*", "pytest>=1000", "pytest>=8"))
     with pytest.raises(SystemExit):
-        check(wanting, into=tmp_path, gpus=2, serving=True)
+        check(wanting, into=tmp_path, gpus=2, serving=True, disk_gib=24)
     told = capsys.readouterr().err
     for shortfall in (
         "no no-such-torch==2.11.*",

@@ -9,11 +9,12 @@ from pathlib import Path
 import bundle
 import host_install
 import pytest
-from host_install import Installed, extract, install
+from host_install import Installed, extract, install, pair_of
 from manifest import Part
 
 from .test_bundle import made
 
+ROOT = Path(__file__).parents[2]
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -116,3 +117,56 @@ def test_run_sh_without_a_python_says_how_to_name_one() -> None:
     assert ended.returncode == 1
     assert "tried: run the driver with 'no-such-python'" in ended.stderr
     assert "PYTHON=/path/to/python3" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("rig", "pair"),
+    [
+        ("h200", "golden"),
+        ("h200-quick", "golden"),
+        ("h200x2", "golden"),
+        ("h200x4", "golden-wide"),
+        ("h200x8", "golden-wide"),
+    ],
+)
+def test_each_rig_is_served_with_a_pair_that_is_written_for_it(rig: str, pair: str) -> None:
+    text = (ROOT / "rigs" / f"{rig}.toml").read_text(encoding="utf-8")
+    assert pair_of(text) == pair
+    assert text.count(f"/{pair}/draft") == text.count("draft_model_path")
+
+
+def test_pairs_are_made_once_each_and_beside_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Installed(tmp_path)
+    recipe = place.checkout / host_install.RECIPE
+    recipe.parent.mkdir(parents=True)
+    recipe.touch()
+    made: list[tuple[str, ...]] = []
+
+    def make_pair(_: object, target: Path, *options: str) -> None:
+        target.mkdir(parents=True)
+        (target / "truth.json").touch()
+        made.append((target.name, *options))
+
+    monkeypatch.setattr(host_install, "make_pair", make_pair)
+    for pair in ("golden", "golden-wide", "golden", "golden-wide"):
+        host_install.make_models(place, None, pair)
+    assert [one[0] for one in made] == ["golden", "golden-wide"]
+    assert "8192" in made[1]
+
+
+def test_a_pair_on_another_disk_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Installed(tmp_path / "into")
+    recipe = place.checkout / host_install.RECIPE
+    recipe.parent.mkdir(parents=True)
+    recipe.touch()
+    place.serving.mkdir()
+
+    def make_pair(_: object, target: Path, *__: str) -> None:
+        target.mkdir(parents=True)
+        (target / "truth.json").touch()
+
+    monkeypatch.setattr(host_install, "make_pair", make_pair)
+    host_install.make_models(place, tmp_path / "disk", "golden-wide")
+    assert (place.serving / "golden-wide").resolve() == tmp_path / "disk" / "golden-wide"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from host_install import Installed
 from jobs import steps_of
 from ledger import Step
-from planted import FAULTS, disturbed, planted_steps
+from planted import FAULTS, disturbed, disturber, planted_steps
 
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.verdicts.baselines.identity import identity_of
 
 ROOT = Path(__file__).parents[2]
 RIG = ("--rig", "h200")  # as a user names it
@@ -90,13 +93,42 @@ def test_every_fault_makes_a_rig_that_loads(rig: Rig, two_gpus: Rig) -> None:
             load_rig(one.name, root=ROOT, overrides=sets)
 
 
-def test_a_slower_verify_keeps_what_the_server_needs_on_its_path(rig: Rig) -> None:
+def test_a_slower_verify_has_the_identity_of_a_healthy_server(rig: Rig) -> None:
+    """So it is compared with the stored baseline: no argument and no variable of rig or arm differs, as with a patch of SGLang."""
     (step,) = planted_steps(("verify-2",), rig, RIG)
-    (path,) = [word for word in step.words if ".environment.PYTHONPATH=" in word]
-    assert path.split("=")[1].split(":") == [
-        f"{ROOT}/plant",
-        *rig.server.environment["PYTHONPATH"].split(":"),
-    ]
+    sets = [step.words[at + 1] for at, word in enumerate(step.words) if word == "--rig-set"]
+    slower = load_rig("h200", root=ROOT, overrides=sets)
+    arm, workload = rig.arm("eagle3-2step-pinned"), rig.workloads[0]
+    version: dict[str, Any] = {"sglang_version": "0.5.16", "gpu_names": ["NVIDIA H200"]}
+    assert identity_of(slower, slower.arm(arm.name), workload, **version) == identity_of(
+        rig, arm, workload, **version
+    )
+    assert slower.server.python != rig.server.python
+    assert "07-eagle3-2step-pinned-phases" in step.words[step.words.index("-k") + 1]
+
+
+def test_two_faults_of_two_arms_are_one_session(rig: Rig) -> None:
+    (step,) = planted_steps(("acceptance+eager",), rig, RIG)
+    chosen = step.words[step.words.index("-k") + 1].split(" or ")
+    assert {"01-baseline", "02-eagle3-2step", "03-eagle3-2step-pinned", "05-baseline-again"} <= set(chosen)
+    assert any(word.startswith("arms.eagle3-2step.draft_model_path=") for word in step.words)
+    assert "arms.eagle3-2step-pinned.args.disable_cuda_graph=true" in step.words
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("eager+eager", "both in the arm"),
+        ("acceptance+leftover", "of the whole machine"),
+        ("acceptance+verify-5", "of the whole machine"),
+    ],
+)
+def test_two_faults_that_would_not_be_told_apart_are_refused(
+    words: str, why: str, rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        planted_steps((words,), rig, RIG)
+    assert why in capsys.readouterr().err
 
 
 def test_an_unknown_fault_is_told_with_those_there_are(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,9 +150,70 @@ def test_a_fault_that_was_not_planted_is_told(
 ) -> None:
     """A gate that then passes missed nothing: there was nothing."""
     script = tmp_path / "disturb.py"
-    script.write_text(f"print('there', flush=True); input(); raise SystemExit({ends_with})")
+    script.write_text(f"print('there', flush=True); raise SystemExit({ends_with})")
     step = Step("planted-server-killed", "pytest", ())
-    with disturbed(step, tmp_path, sys.executable, script) as process:
+    command = [sys.executable, str(script), "kill", str(tmp_path)]
+    with disturbed(step, command, Installed(tmp_path)) as process:
         assert process is not None
-        process.communicate(b"\n")
+        process.wait()
     assert ("the fault was not planted" in capsys.readouterr().out) is told
+
+
+def test_a_disturber_that_cannot_begin_ends_the_call_with_its_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = Step("planted-leftover", "pytest", ())
+    command = [sys.executable, "-c", "raise SystemExit('no torch')", "hold"]
+    with pytest.raises(SystemExit), disturbed(step, command, Installed(tmp_path)):
+        pytest.fail("there is nothing to measure")
+    assert "it ended with 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["foreign-load", "server-killed"])
+def test_who_disturbs_waits_for_the_arm_that_is_launched(name: str, rig: Rig, tmp_path: Path) -> None:
+    """The session starts one arm of several, and the launch has the number that the arm has in the rig."""
+    (step,) = planted_steps((name,), rig, RIG)
+    command = disturber(step, tmp_path, rig, sys.executable)
+    assert command is not None
+    launch = command[4]
+    assert launch in step.words[step.words.index("-k") + 1].split(" or ")
+    assert launch == "03-eagle3-2step-pinned"
+
+
+def test_a_session_that_no_leftover_lets_begin_is_reckoned_without_starts(rig: Rig) -> None:
+    (step,) = planted_steps(("leftover",), rig, RIG)
+    assert step.starts == 0
+
+
+@pytest.mark.parametrize(
+    ("job", "do"),
+    [
+        ("visit", "captures,clients,killed"),
+        ("clients", "clients"),
+        ("captures", "captures"),
+        ("killed", "killed"),
+    ],
+)
+def test_a_visit_is_a_step_an_arm(job: str, do: str, rig: Rig) -> None:
+    steps = steps_of(job, (), rig, RIG, lambda _: True)
+    assert [step.name for step in steps] == [f"{job}-{arm.name}" for arm in rig.arms]
+    assert all(step.words[step.words.index("--do") + 1] == do for step in steps)
+    (one,) = steps_of(job, ("baseline",), rig, RIG, lambda _: True)
+    assert one.words[-2:] == RIG
+
+
+def test_an_arm_that_the_rig_has_not_cannot_be_visited(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        steps_of("clients", ("eagle",), rig, RIG, lambda _: True)
+    assert "eagle3-2step-pinned" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("gpus", [4, 8])
+def test_the_rigs_of_more_gpus_are_planned_as_those_of_two(gpus: int) -> None:
+    rig = load_rig(f"h200x{gpus}", root=ROOT)
+    assert rig.gpus.count == rig.server.args["tp_size"] == gpus
+    steps = steps_of("gate", (), rig, ("--rig", rig.name), lambda step: step.name != "gate")
+    assert selections(steps) == ["eagle3 and not verify and not nccl", "nccl", "verify"]
+    assert [step.name for step in planted_steps(("all",), rig, ("--rig", rig.name))] == [
+        f"planted-{name}" for name in FAULTS
+    ]
