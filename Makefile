@@ -5,6 +5,7 @@
 #   make test              lint aside, everything that is quick, the real CPU server included
 #   make test-all          the rest too
 #   make lint              ruff and mypy
+#   make docs              the documentation as a site, in site/; a link that leads nowhere fails
 #   make gpu-bundle        all that an offline GPU host needs, in .gpu-host: docs/gpu-host.md
 #   make gpu-collect FROM=DIR   what came back from there, into reports/gpu-host
 #   make sim-baselines     measure and store the simulated box's baselines anew: a quiet half hour
@@ -30,10 +31,10 @@ RIG ?= $(DEFAULT_RIG)
 # What a rig needs to be built here; the other rigs' servers are installed where they run.
 BUILT_FOR_RIG := $(if $(findstring sglang-cpu,$(RIG)),sglang-cpu)
 
-.PHONY: help venv system-packages sglang-cpu gate test test-all lint clean ready-for-tests sim-baselines gpu-bundle gpu-collect
+.PHONY: help venv system-packages sglang-cpu gate test test-all lint docs clean ready-for-tests sim-baselines gpu-bundle gpu-collect
 
 help:
-	@sed -n '3,10s/^# *//p' Makefile
+	@sed -n '3,11s/^# *//p' Makefile
 
 venv: .venv/stamp
 
@@ -73,6 +74,10 @@ lint: venv
 	@$(VENV) -m ruff format --check .
 	@$(VENV) -m mypy
 
+docs: venv
+	@NO_MKDOCS_2_WARNING=1 $(VENV) -m mkdocs build --strict --quiet && \
+		echo "docs: site/index.html; with its search: $(VENV) -m http.server --bind 127.0.0.1 --directory site"
+
 sim-baselines: venv
 	@$(VENV) rigs/sim-8gpu/store_baselines.py
 
@@ -90,5 +95,5 @@ gpu-collect: venv
 	@$(VENV) gpu-host/collect.py $(FROM) --into $(INTO) --bundle $(BUNDLE)
 
 clean:
-	rm -rf .venv .sglang-cpu .gpu-host .peers .simbox .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist *.egg-info
+	rm -rf .venv .sglang-cpu .gpu-host .peers .simbox .mypy_cache .ruff_cache .pytest_cache .benchmarks build dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

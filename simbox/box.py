@@ -187,6 +187,7 @@ def _own(state: Path) -> None:
                 f"{state} holds something else than a simulated box: name an empty folder, or remove it"
             )
         (state / MARK).touch()
+        (state / ".gitignore").write_text("*\n", encoding="utf-8")  # it may lie in somebody's repository
     except OSError as error:
         raise StateError(
             f"{state} cannot hold a simulated box: {error.strerror}: name another folder"

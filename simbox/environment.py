@@ -99,8 +99,11 @@ def _package(name: str) -> Path:
     beside = str(Path(sys.executable).parent.parent)
     folders = [*sys.path, *site.getsitepackages([sys.prefix, beside])]
     found = importlib.machinery.PathFinder.find_spec(name, folders)
+    if found is None and sys.flags.no_site:
+        site.main()  # where a .pth file, or the system's own Python, leads to it
+        found = importlib.machinery.PathFinder.find_spec(name)
     if found is None or not found.origin:
         raise NoEnvironmentError(
-            f"{sys.executable} has no {name}: make venv, or pip install '.[sim]' in its environment"
+            f"{sys.executable} has no {name}: pip install 'tokgate[sim]' in its environment; in a checkout, make venv"
         )
     return Path(found.origin).parent

@@ -33,15 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME|PATH",
-        help="play this scenario on a fresh simulated box (docs/scenarios.md); several: NAME,NAME or repeated",
+        help="play this scenario on a fresh simulated box, e.g. incident (`tokgate sim list`); several: NAME,NAME or repeated",
     )
     group.addoption(
-        "--sim-seed", type=int, metavar="N", help="the seed of all that the simulated box draws (default: 0)"
+        "--sim-seed",
+        type=int,
+        metavar="N",
+        help="the seed of all that the simulated box draws, e.g. 7 (default: 0)",
     )
     group.addoption(
         "--sim-state",
         metavar="FOLDER",
-        help="keep the fresh simulated box here, truth files included (default: a temporary folder)",
+        help="keep the fresh simulated box here, truth files included, e.g. /tmp/box (default: a temporary folder)",
     )
 
 

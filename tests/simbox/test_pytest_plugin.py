@@ -52,8 +52,8 @@ def gate(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
 
 
 def play(gate: pytest.Pytester, *options: str) -> pytest.RunResult:
-    # The plugin comes after the others, as conftest.py of the checkout loads it.
-    return gate.runpytest_subprocess("-p", "simbox.pytest_plugin", *options)
+    # The plugin comes after the others, as conftest.py of the checkout loads it; an installed tokgate has options of its own.
+    return gate.runpytest_subprocess("-p", "no:tokgate", "-p", "simbox.pytest_plugin", *options)
 
 
 def told(gate: pytest.Pytester) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Which checkout a command works on."""
+"""Which repository a command works on."""
 
 from __future__ import annotations
 
@@ -6,24 +6,15 @@ from pathlib import Path
 
 import click
 
-import tokgate
-from tokgate.errors import UsageError
+from tokgate.rig.repository import repository_of
 
-# Commands take the checkout's root as their first argument.
+# Commands take the repository's root as their first argument.
 pass_root = click.make_pass_decorator(Path)
 
 
 def find_checkout(start: Path) -> Path:
-    """Return the nearest folder at or above `start` that has rigs/, else the one tokgate was installed from.
+    """Return the repository around `start`: the nearest folder with rigs/ or [tool.tokgate] in its pyproject.toml.
 
-    Raises UsageError when there is neither.
+    Where there is none it is the git repository, or `start`; the shipped rigs can be used in any.
     """
-    installed_from = Path(tokgate.__file__).resolve().parents[1]
-    for folder in (start, *start.parents, installed_from):
-        if (folder / "rigs").is_dir():
-            return folder
-    raise UsageError(
-        tried=f"find a checkout of tokgate from {start}",
-        found="no folder rigs/ here or above",
-        do="go into the checkout, or name it: tokgate --root PATH …",
-    )
+    return repository_of(start)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import math
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from tokgate.rig.rules.prompts import broken_prompts
 from tokgate.rig.rules.sampling import broken_sampling
 from tokgate.rig.rules.settings import broken_settings
 from tokgate.rig.rules.sweep import broken_sweep
+from tokgate.rig.shipped import shipped_root
 from tokgate.rig.spelling import KeyPath, spell
 from tokgate.rig.workload import PromptSet, TextPrompts
 
@@ -49,16 +50,18 @@ _RULES = (
 
 
 def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) -> Rig:
-    """Load `root`/rigs/NAME.toml, or the file itself where a path ending in .toml is given.
+    """Load NAME.toml of `root`/rigs or of the shipped rigs, or the file itself where a path ending in .toml is given.
 
-    `{root}` in any text becomes the checkout's root, and relative paths of prompt files become absolute
-    ones. `overrides` are `KEY=VALUE` as after `--rig-set`. Raises RigError, which names the file and, for
-    every problem, key, value found and value wanted.
+    `{root}` in any text becomes the folder that the rig belongs to: `root`, the repository, or the one of the shipped
+    rigs; `{repository}` becomes `root` in both, and is where a rig may have things written. Relative paths of prompt
+    files become absolute ones. `overrides` are `KEY=VALUE` as after `--rig-set`. Raises RigError, which names the file
+    and, for every problem, key, value found and value wanted.
     """
     file = rig_file(name_or_path, root=root)
+    home = _home(file, root)
     written = _read(file)
     data, changes, problems = apply_overrides(written, overrides)
-    data = _expand(data, str(root.resolve()))
+    data = _expand(data, {"{root}": str(home), "{repository}": str(root.resolve())})
     _anchor_prompt_files(data, file.parent)
     problems += _odd_values(data)
     if "checkout" in data:
@@ -77,7 +80,7 @@ def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) ->
 
         raise rig_error(file, problems, data, origin)
     prompt_sets = {name: _with_hash(prompts) for name, prompts in rig.prompt_sets.items()}
-    return rig.model_copy(update={"checkout": str(root.resolve()), "prompt_sets": prompt_sets})
+    return rig.model_copy(update={"checkout": str(home), "prompt_sets": prompt_sets})
 
 
 def _with_hash(prompts: PromptSet) -> PromptSet:
@@ -88,17 +91,25 @@ def _with_hash(prompts: PromptSet) -> PromptSet:
 
 
 def rig_names(root: Path) -> tuple[str, ...]:
+    """Names of the rigs that can be used in the repository `root`, sorted: its own and the shipped ones."""
+    return tuple(sorted({*own_rig_names(root), *own_rig_names(shipped_root())}))
+
+
+def own_rig_names(root: Path) -> tuple[str, ...]:
     """Names of the rigs that lie in `root`/rigs, sorted."""
     return tuple(sorted(p.stem for p in (root / _FOLDER).glob("*.toml")))
 
 
 def rig_file(name_or_path: str, *, root: Path) -> Path:
-    """Find a rig's file; a relative path counts from the working folder, then from `root`."""
+    """Find a rig's file: by its name in `root`/rigs, then among the shipped ones; or by its path.
+
+    A relative path counts from the working folder, then from `root`.
+    """
     path = Path(name_or_path)
     if path.is_absolute() or path.suffix == ".toml":
         candidates = [path, root / path]
     else:
-        candidates = [root / _FOLDER / f"{name_or_path}.toml"]
+        candidates = [home / _FOLDER / f"{name_or_path}.toml" for home in (root, shipped_root())]
     for candidate in candidates:
         # A name too long, or a folder that may not be entered, is no rig either.
         with suppress(OSError):
@@ -111,6 +122,12 @@ def rig_file(name_or_path: str, *, root: Path) -> Path:
         found=f"no file {spell(str(candidates[0]), limit=300)}; rigs that exist: {', '.join(names) or 'none'}",
         do=f"use {spell(close)}, the nearest name" if close else "name one of these, or write the file",
     )
+
+
+def _home(file: Path, root: Path) -> Path:
+    """Return the folder that a rig belongs to, what `{root}` stands for in it."""
+    shipped = shipped_root()
+    return shipped if file.resolve().parent == shipped / _FOLDER else root.resolve()
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -126,14 +143,16 @@ def _read(file: Path) -> dict[str, Any]:
     raise RigError(tried=f"read the rig {file}", found=found, do=do)
 
 
-def _expand(value: Any, root: str) -> Any:
+def _expand(value: Any, places: Mapping[str, str]) -> Any:
     match value:
         case str():
-            return value.replace("{root}", root)
+            for written, place in places.items():
+                value = value.replace(written, place)
+            return value
         case dict():
-            return {k: _expand(v, root) for k, v in value.items()}
+            return {k: _expand(v, places) for k, v in value.items()}
         case list():
-            return [_expand(v, root) for v in value]
+            return [_expand(v, places) for v in value]
         case _:
             return value
 
