@@ -62,10 +62,12 @@ def test_a_metric_of_which_nothing_is_known_has_no_chart() -> None:
     assert charts([series("01-x", "arm", "decode_tok_s")]) == ()
 
 
-def test_hundreds_of_dots_do_without_a_tooltip_each() -> None:
-    (row,) = charts([series("01-x", "arm", "decode_tok_s", *range(1, 601))])[0].panels[0].rows
-    assert len(row.dots) == 600
+def test_hundreds_of_dots_do_without_a_tooltip_each_and_are_thinned() -> None:
+    (row,) = charts([series("01-x", "arm", "decode_tok_s", *range(1, 1201))])[0].panels[0].rows
+    assert row.note == f"600.5  n=1200, {len(row.dots)} drawn"
+    assert len(row.dots) <= 302
     assert {d.title for d in row.dots} == {None}
+    assert not row.titled
 
 
 def test_a_chart_is_the_same_on_every_rendering() -> None:

@@ -31,7 +31,9 @@ def summary(*verdicts: Verdict, simulated: bool = False, end: SessionEnd | None 
         ("`code` *bold* _x_", "\\`code\\` \\*bold\\* \\_x\\_"),
         ("[link](http://example.invalid)", "\\[link\\](http\\://example.invalid)"),
         ("cuda graph: False at 12:30", "cuda graph: False at 12:30"),
-        ("@someone #12 :tada:", "\\@someone \\#12 \\:tada:"),
+        ("@someone #12 :tada:", "\\@&#8203;someone \\#&#8203;12 \\:tada:"),
+        ("owner/name#3 and me@host", "owner/name\\#&#8203;3 and me\\@host"),
+        ("www.example.invalid/x", "www\\.example.invalid/x"),
         ("\x1b[31mred\x1b[0m\x00", "red\\\\x00"),
     ],
 )
@@ -94,8 +96,9 @@ def test_many_kept_promises_of_one_check_are_one_row_and_phases_stand_beside_the
 def test_phases_stand_beside_the_arithmetic() -> None:
     now = run(1.08)
     file = build(now, example_verdicts.six_outcomes(), RIG)
-    for told in (render(file, "reports/x"), page(file, now, Path("/nowhere"))):
-        places = [
-            told.index(t) for t in ("Arithmetic", "Phases of a cycle", "Gain by concurrency", "Verdicts")
-        ]
-        assert places == sorted(places)
+    told = render(file, "reports/x")
+    places = [told.index(t) for t in ("Arithmetic", "Phases of a cycle", "Gain by concurrency", "Verdicts")]
+    assert places == sorted(places)
+    shown = page(file, now, Path("/nowhere"))
+    places = [shown.index(f"<h3>{t}") for t in ("Arithmetic", "Phases of a cycle", "Gain by concurrency")]
+    assert places == sorted(places)

@@ -8,6 +8,7 @@ from tests.report import example_verdicts, examples, hostile
 from tokgate.records import Outcome, Reference, Verdict
 from tokgate.report.conclusion import SessionEnd
 from tokgate.report.terminal import render, verdict_text, wants_colour
+from tokgate.report.terminal_last import last_words
 from tokgate.report.verdict_json import build
 from tokgate.report.visible import columns
 
@@ -30,26 +31,25 @@ def test_the_block_as_a_whole() -> None:
         "             speculation loses: 60.2 tok/s where the control arm makes 88.5",
         "             (-32.0 %)",
         "             do: look for 'cuda graph: False' on decode lines: grep 'Decode",
-        "             batch' launches/02-eagle3-2step/server.log",
+        "             batch' reports/20261129T154000-kimi-8gpu/launches/02-eagle3-2step/s",
+        "             erver.log",
         "INVALID      decode_throughput 03-eagle3-pinned/single",
         "             the server of 03-eagle3-pinned did not start: it does not fit into",
         "             GPU memory",
         "             do: free GPU 3, held by pid 4242 (python3)",
-        "inconclusive steadiness total_tok_s 02-eagle3-2step/conc4  n=4",
+        "inconclusive steadiness total_tok_s 02-eagle3-2step/conc4                    n=4",
         "             02-eagle3-2step, conc4: the series still rises, 16 generations are",
         "             too few",
         "             do: measure longer: --rig-set workloads.conc4.repeats=12",
-        "no-baseline  stored_baseline decode_tok_s 02-eagle3-2step/single  60.2 tok/s",
+        "no-baseline  stored_baseline decode_tok_s 02-eagle3-2step/single      60.2 tok/s",
         "             no stored baseline for 02-eagle3-2step, single",
         "             do: tokgate baseline update kimi-8gpu --why 'first measurement'",
         "improved     stored_baseline decode_tok_s 01-baseline/single  88.8 tok/s  +5.6 %",
-        "pass         time_to_first_token 01-baseline/single  80.0 ms  n=15",
+        "pass         time_to_first_token 01-baseline/single                80.0 ms  n=15",
         "cause 1, proven: machine not clean: GPU 0 has an unknown amount of memory",
         "  allocated session start, and nobody made a finding of it",
         "cause 2, proven: machine cannot be seen: before 03-eagle3-pinned: … …",
         "cause 3, proven: server did not start: 03-eagle3-pinned: it does not fit into…",
-        "next: judge the run folder as it was written; run nvidia-smi by hand and",
-        "  measure again; then pytest perf_tests -m eagle3 --rig kimi-8gpu",
         "eagle3-2step single: 1.86 tokens in 30.7 ms, break-even 20.9 (9.8 too long)",
         "eagle3-2step conc4: one stream: 1.86 tokens in 43.8 ms, break-even 29.8 (14.0",
         "  too long)",
@@ -149,13 +149,13 @@ def test_colour_only_on_a_terminal_that_wants_it(
             "stored_baseline",
             "ttft_ms",
             "ms",
-            "stored_baseline ttft_ms 01-baseline/single  82.2 ms  -7.4 %  n=15",
+            "stored_baseline ttft_ms 01-baseline/single    82.2 ms  -7.4 %  n=15",
         ),
         (
             "decode_throughput",
             "decode_tok_s",
             "tok/s",
-            "decode_throughput 01-baseline/single  82.2 tok/s  -7.4 %  n=15",
+            "decode_throughput 01-baseline/single       82.2 tok/s  -7.4 %  n=15",
         ),
         (
             "stored_baseline",
@@ -174,7 +174,7 @@ def test_a_row_names_its_metric_unless_the_check_does(check: str, metric: str, u
 def test_a_number_without_a_limit_is_told_as_a_note() -> None:
     passed = example_verdicts.six_outcomes()[0].model_copy(update={"floor": None})
     lines = block(passed)
-    assert "note         time_to_first_token 01-baseline/single  80.0 ms  n=15" in lines
+    assert "note         time_to_first_token 01-baseline/single                80.0 ms  n=15" in lines
     assert not any(line.startswith("pass ") for line in lines)
 
 
@@ -241,7 +241,7 @@ def test_a_share_without_a_metric_has_two_decimals_and_its_interval_a_unit() -> 
         unit="%",
         interval=(-0.14, 1.1834),
     )
-    assert "pass         probe_cost  0.01 %" in "\n".join(block(cost))
+    assert ["pass", "probe_cost", "0.01", "%"] in [line.split() for line in block(cost)]
     assert "  interval: -0.14 … 1.18 %" in verdict_text(cost)
 
 
@@ -308,10 +308,45 @@ def test_a_share_of_steps_reads_in_per_cent() -> None:
     assert "100% of steps" in _row(graphs)
 
 
-def test_the_command_that_measures_again_has_the_options_that_no_record_keeps() -> None:
+def test_quiet_tells_what_does_not_hold_and_nothing_else() -> None:
     file = build(examples.run_evidence(), example_verdicts.six_outcomes(), examples.rig())
-    told = " ".join(
-        line.strip() for line in render(file, "r", colour=False, given="--sim-scenario heat").split("\n")
-    )
-    assert "then pytest perf_tests -m eagle3 --sim-scenario heat --rig kimi-8gpu" in told
-    assert "sim-scenario" not in file.model_dump_json()
+    lines = render(file, "reports/x", colour=False, quiet=True).split("\n")
+    assert lines[0] == "tokgate  REGRESSED  exit 13  rig kimi-8gpu"
+    assert [line.split()[0] for line in lines[2:]] == [
+        "REGRESSED",
+        "INVALID",
+        "inconclusive",
+        "no-baseline",
+        "raw:",
+    ]
+    assert not any("do:" in line for line in lines)
+
+
+def test_what_is_printed_is_not_wider_than_eighty_columns_whatever_was_judged() -> None:
+    """Over files made of every example verdict with every hostile text in every place that text can stand in."""
+    rows = 0
+    for text in (*hostile.HOSTILE, "界" * 90, "a" * 400, "界 a " * 60):
+        for made in example_verdicts.six_outcomes():
+            odd = made.model_copy(
+                update={
+                    "check": text[:200] or "x",
+                    "headline": text,
+                    "launch": text,
+                    "workload": text,
+                    "metric": text,
+                    "unit": text,
+                    "do": text,
+                    "value": 1e300,
+                    "change": -1e6,
+                    "n": 10**9,
+                }
+            )
+            file = build(examples.run_evidence(), [odd], examples.rig())
+            for width in (80, 61, 200):
+                for quiet in (False, True):
+                    told = render(file, "r/x", colour=False, width=width, quiet=quiet).split("\n")
+                    told += last_words(file, "r/x", page="r/x/report.html", colour=False, width=width)
+                    rows += len(told)
+                    assert max(columns(line) for line in told) <= min(width, 80)
+                    assert all(line.isprintable() for line in told)
+    assert rows > 1000

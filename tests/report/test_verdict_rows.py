@@ -35,16 +35,6 @@ def test_a_number_without_a_limit_is_a_note() -> None:
     assert (row.outcome, row.kept) == ("note", True)
 
 
-def test_only_the_first_row_of_a_next_step_is_new() -> None:
-    regressed, other = example_verdicts.six_outcomes()[2], example_verdicts.six_outcomes()[4]
-    file = build(examples.run_evidence(), (regressed, regressed, other), examples.rig())
-    assert [(row.outcome, row.told) for row in verdict_rows(file)] == [
-        ("regressed", False),
-        ("regressed", True),
-        ("invalid", False),
-    ]
-
-
 def test_what_differs_is_told_once_with_all_it_stands_beside() -> None:
     improved = example_verdicts.six_outcomes()[1]
     assert improved.reference is not None

@@ -58,3 +58,8 @@ def test_more_than_a_thousand_values_have_an_interval() -> None:
     summary = summarise([float(i) for i in range(2001)])
     assert summary.interval is not None
     assert 900 < summary.interval[0] < summary.median < summary.interval[1] < 1100
+
+
+def test_a_hundred_thousand_values_have_an_interval_without_minutes_of_arithmetic() -> None:
+    """P(Binomial(100 000, 1/2) < 49 690) is 2.48 %; sums of floats would be zero there."""
+    assert summarise([float(v) for v in range(100_000)]).interval == (49_689.0, 50_310.0)

@@ -62,7 +62,7 @@ def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
             "facts": evidence.fingerprint.facts if evidence.fingerprint else {},
         },
         "commit_info": {
-            "id": info.tokgate_commit or "unversioned",
+            "id": info.commit or "unversioned",
             "time": None,
             "author_time": None,
             "dirty": None,

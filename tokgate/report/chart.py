@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tokgate.stats.thin import thinned
+
 from . import figures
 from .series import Point, Series, judged, metrics_of
 from .visible import fit, one_line
@@ -22,8 +24,12 @@ _ROW = 46  # label above, strip below
 _AXIS = 40
 _STRIP = 12  # half height over which points are spread
 _LABEL_COLUMNS = 30
-# Tooltips cost bytes: beyond this many points in a row only the row itself has one.
-_TITLED_POINTS = 400
+# Tooltips cost bytes: with more points than this in all charts together only the rows have one.
+_TITLED_POINTS = 800
+# Of a row, more of which would lie upon each other, and of all charts together.
+_MOST_DOTS = 300
+_MOST_ALTOGETHER = 12_000
+_FEWEST_DOTS = 12
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Row:
     kind: str  # "control" or "arm": a CSS class
     y: float  # middle of the strip
     dots: tuple[Dot, ...]
+    titled: bool  # whether each dot has its own tooltip
     median: float | None  # x
     interval: tuple[float, float] | None  # x
 
@@ -89,7 +96,12 @@ class Scale:
 def charts(series: Sequence[Series]) -> tuple[Chart, ...]:
     """Return one chart per metric that has at least one known value."""
     shown = judged(series)
-    found = (_chart(tuple(s for s in shown if s.metric == m and s.known)) for m in metrics_of(shown))
+    known = [len(s.known) for s in shown if s.known]
+    titled = sum(known) <= _TITLED_POINTS
+    most = min(_MOST_DOTS, max(_FEWEST_DOTS, _MOST_ALTOGETHER // max(1, len(known))))
+    found = (
+        _chart(tuple(s for s in shown if s.metric == m and s.known), titled, most) for m in metrics_of(shown)
+    )
     return tuple(chart for chart in found if chart is not None)
 
 
@@ -104,13 +116,13 @@ def round_values(low: float, high: float, most: int = 5) -> tuple[float, ...]:
     return tuple(i * step for i in range(first, last + 1))
 
 
-def _chart(series: tuple[Series, ...]) -> Chart | None:
+def _chart(series: tuple[Series, ...], titled: bool, most: int) -> Chart | None:
     if not series:
         return None
     panels: list[Panel] = []
     top = 0.0
     for workload in dict.fromkeys(s.workload for s in series):
-        panel = _panel(workload, tuple(s for s in series if s.workload == workload), top)
+        panel = _panel(workload, tuple(s for s in series if s.workload == workload), top, titled, most)
         panels.append(panel)
         top = panel.axis_y + _AXIS
     metric, unit = series[0].metric, one_line(series[0].unit, 20)
@@ -125,7 +137,7 @@ def _chart(series: tuple[Series, ...]) -> Chart | None:
     )
 
 
-def _panel(workload: str, series: tuple[Series, ...], top: float) -> Panel:
+def _panel(workload: str, series: tuple[Series, ...], top: float, titled: bool, most: int) -> Panel:
     scale = Scale([v for s in series for v in s.known])
     first = top + _HEAD
     return Panel(
@@ -133,15 +145,19 @@ def _panel(workload: str, series: tuple[Series, ...], top: float) -> Panel:
         top=top,
         axis_y=first + _ROW * len(series),
         ticks=_ticks(scale),
-        rows=tuple(_row(s, first + _ROW * (i + 1) - _STRIP - 4, scale) for i, s in enumerate(series)),
+        rows=tuple(
+            _row(s, first + _ROW * (i + 1) - _STRIP - 4, scale, titled, most) for i, s in enumerate(series)
+        ),
     )
 
 
-def _row(series: Series, y: float, scale: Scale) -> Row:
+def _row(series: Series, y: float, scale: Scale, titled: bool, most: int) -> Row:
     summary = series.summary
     known = [(p, p.value) for p in series.points if p.value is not None]
     lost = len(series.points) - len(known)
-    count = f"n={len(known)}{f', {lost} unknown' if lost else ''}"
+    kept = [known[i] for i in thinned([v for _, v in known], most)]
+    drawn = f", {len(kept)} drawn" if len(kept) < len(known) else ""
+    count = f"n={len(known)}{f', {lost} unknown' if lost else ''}{drawn}"
     middle = figures.quantity(summary.median if summary else None, series.unit, series.metric)
     interval = summary.interval if summary else None
     spread = (
@@ -149,7 +165,6 @@ def _row(series: Series, y: float, scale: Scale) -> Row:
         if summary and interval
         else "too few values for an interval of the median"
     )
-    titled = len(known) <= _TITLED_POINTS
     return Row(
         label=fit(one_line(series.launch), _LABEL_COLUMNS),
         note=f"{one_line(middle)}  {count}",
@@ -158,8 +173,9 @@ def _row(series: Series, y: float, scale: Scale) -> Row:
         y=y,
         dots=tuple(
             Dot(scale(value), round(y + _spread(i), 2), _tooltip(series, point) if titled else None)
-            for i, (point, value) in enumerate(known)
+            for i, (point, value) in enumerate(kept)
         ),
+        titled=titled,
         median=scale(summary.median) if summary else None,
         interval=(scale(interval[0]), scale(interval[1])) if interval else None,
     )

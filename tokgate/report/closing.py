@@ -17,10 +17,10 @@ MOST = 4  # of each kind; the rest stands in report.html
 _LINES = 3
 
 
-def lines(file: VerdictFile, width: int, *, given: str = "") -> Iterator[str]:
-    """Yield lines of at most `width` columns. `given`: as of diagnosed.lines."""
+def lines(file: VerdictFile, width: int) -> Iterator[str]:
+    """Yield lines of at most `width` columns."""
     lost = any(v.outcome is Outcome.REGRESSED for v in file.verdicts)
-    for text, most in diagnosed.lines(file.diagnosis, lost=lost, given=given):
+    for text, most in diagnosed.lines(file.diagnosis, lost=lost):
         yield from wrapped(text, width, first="", indent="  ", most=most)
     told = (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(costs_of(file.phases)))
     sampled = lines_of(file.sampling) if file.sampling is not None and file.sampling.decisions else ()

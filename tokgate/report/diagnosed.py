@@ -92,21 +92,27 @@ def failed(diagnosis: Diagnosis) -> bool:
     return diagnosis.note is not None and diagnosis.note.startswith(FAILED)
 
 
-def lines(diagnosis: Diagnosis, *, lost: bool = False, given: str = "") -> Iterator[tuple[str, int]]:
-    """Yield what a terminal says, first cause first, and how many lines each may take.
+def next_step(diagnosis: Diagnosis, *, given: str = "") -> str | None:
+    """Return what the first cause asks to be done; None where no cause is named.
 
-    `lost`: something has regressed, so that nothing named is told as well. `given`: options of this run that no
-    record keeps, for the command that measures again.
+    `given`: options of this run that no record keeps, for the command that measures again.
+    """
+    told = _told(diagnosis)
+    return one_line(_as_given(told[0].do, given), 600) if told else None
+
+
+def lines(diagnosis: Diagnosis, *, lost: bool = False) -> Iterator[tuple[str, int]]:
+    """Yield what a terminal says, first cause first, and how many lines each may take; the next step is not among them.
+
+    `lost`: something has regressed, so that nothing named is told as well.
     """
     if failed(diagnosis):
         yield f"no cause is named: {one_line(diagnosis.note or '', 400)}", 3
-    told = [c for c in diagnosis.causes if c.strength is not Strength.WEAK][:MOST]
+    told = _told(diagnosis)
     for number, cause in enumerate(told, start=1):
         what = taken(cause.explains) if cause.explains else one_line(cause.words, 160)
         yield f"cause {number}, {cause.strength.value}: {cause.name}: {what}", 2 if number == 1 else 1
-    if told:
-        yield f"next: {one_line(_as_given(told[0].do, given), 600)}", 4
-    elif lost and not failed(diagnosis):
+    if not told and lost and not failed(diagnosis):
         yield (
             f"no cause is named: {one_line(diagnosis.note or 'what there is is weak, see report.html', 400)}",
             4,
@@ -119,8 +125,14 @@ def lines(diagnosis: Diagnosis, *, lost: bool = False, given: str = "") -> Itera
             yield f"{rest}not: {not_it}", 2
 
 
+def _told(diagnosis: Diagnosis) -> list[Cause]:
+    return [c for c in diagnosis.causes if c.strength is not Strength.WEAK][:MOST]
+
+
 def _as_given(do: str, given: str) -> str:
-    return re.sub(r"pytest perf_tests -m \S+", lambda m: f"{m[0]} {given}", do) if given else do
+    return (
+        re.sub(r"pytest (?:perf_tests|--pyargs \S+) -m \S+", lambda m: f"{m[0]} {given}", do) if given else do
+    )
 
 
 def _failed(error: Exception) -> str:

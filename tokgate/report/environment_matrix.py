@@ -16,6 +16,8 @@ _SIGNS = {
     VariableState.ERASED: "░",
     VariableState.UNREADABLE: "?",
 }
+_NOT_ASKED = "not-asked"
+_NOTHING_TO_SAY = (VariableState.PRESENT.value, _NOT_ASKED)
 LEGEND = tuple((sign, state.value) for state, sign in _SIGNS.items())
 
 
@@ -42,6 +44,13 @@ class Matrix:
     cells: int
     truth: EnvironmentTruth
 
+    @property
+    def open_cells(self) -> tuple[str, ...]:
+        """Return in words every cell that is asked for and not present."""
+        return tuple(
+            cell.title for row in self.rows for cell in row.cells if cell.state not in _NOTHING_TO_SAY
+        )
+
 
 def matrix_of(evidence: LaunchEvidence) -> Matrix | None:
     """Return the matrix of one launch; None when nobody read its environment."""
@@ -67,7 +76,7 @@ def matrix_of(evidence: LaunchEvidence) -> Matrix | None:
 
 def _cell(row: VariableTruth | None) -> Cell:
     if row is None:
-        return Cell(NONE, "not-asked", "not asked of this process")
+        return Cell(NONE, _NOT_ASKED, "not asked of this process")
     found = "" if row.found is None or row.state is VariableState.PRESENT else f", found {row.found}"
     return Cell(
         _SIGNS[row.state],

@@ -9,13 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from .visible import one_line
 
 _CELL = 160
-# What could start markup; a colon only where it would make a link of a bare URL, or an emoji.
-_SPECIAL = re.compile(r"([\\`*_{}\[\]#!|~@$]|:(?=//|[a-z0-9_+-]+:))")
+# What could start markup; a colon and a dot only where they would make a link of a bare address, or an emoji.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]#!|~@$]|:(?=//|[a-z0-9_+-]+:)|(?<=www)\.)")
+# GitHub looks for @NAME and #NUMBER in what markdown has made, where a backslash is gone: a comment would call people and
+# tie itself to other issues. A zero-width space between the two is what dependency bots use. A mail address calls nobody.
+_CALLING = re.compile(r"((?<!\w)\\@(?=\w)|\\#(?=\d))")
+_APART = "&#8203;"
 
 
 def text(foreign: str, limit: int = _CELL) -> str:
     """Escape foreign text for markdown and the HTML inside it; it stays on one line."""
-    return _SPECIAL.sub(r"\\\1", html.escape(one_line(foreign, limit), quote=False))
+    escaped = _SPECIAL.sub(r"\\\1", html.escape(one_line(foreign, limit), quote=False))
+    return _CALLING.sub(rf"\1{_APART}", escaped)
 
 
 def headed(title: str, columns: Sequence[str], numeric: Callable[[int], bool]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tokgate.records import RunEvidence
@@ -28,7 +29,6 @@ _FINE = (NcclMark.PROVEN, NcclMark.SILENT)
 class Sign:
     sign: str
     mark: str
-    title: str  # of one rank: its words and where that is read
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class StageCell:
     signs: tuple[Sign, ...]
     value: str | None  # the one that all ranks agree on
     words: tuple[str, ...]
+    origins: tuple[tuple[str, str], ...]  # what is known and where that is read, and of which ranks
     fine: bool
 
 
@@ -99,16 +100,22 @@ def _cell(mine: NcclTruth, stage: NcclStage, wanted: str) -> StageCell:
     fine = all(cell.mark in _FINE for cell in cells)
     value = next(iter(values)) if len(values) == 1 else None
     return StageCell(
-        signs=tuple(_sign(row, cell) for row, cell in zip(mine.rows, cells, strict=True)),
+        signs=tuple(Sign(_SIGNS[cell.mark], cell.mark.value) for cell in cells),
         value=value if value != wanted else None,
         words=tuple(
             words for _, words in condensed(mine, stage, [mark for mark in NcclMark if mark not in _FINE])
         ),
+        origins=_origins(zip(mine.rows, cells, strict=True)),
         fine=fine,
     )
 
 
-def _sign(row: NcclRow, cell: NcclCell) -> Sign:
-    where = f" ({cell.evidence})" if cell.evidence else ""
-    pid = "" if row.pid is None else f", pid {row.pid}"
-    return Sign(_SIGNS[cell.mark], cell.mark.value, f"rank {row.rank}{pid}: {cell.words}{where}")
+def _origins(ranks: Iterable[tuple[NcclRow, NcclCell]]) -> tuple[tuple[str, str], ...]:
+    """Return each origin once, "all ranks" where it is the same in all of them."""
+    found: dict[str, list[str]] = {}
+    for row, cell in ranks:
+        where = f" ({cell.evidence})" if cell.evidence else ""
+        found.setdefault(f"{cell.words}{where}", []).append(str(row.rank))
+    if len(found) == 1:
+        return ((next(iter(found)), "all ranks"),)
+    return tuple((words, f"rank{'s' if len(of) > 1 else ''} {', '.join(of)}") for words, of in found.items())

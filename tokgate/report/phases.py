@@ -55,7 +55,7 @@ def tables_of(evidence: RunEvidence) -> tuple[PhaseTable, ...]:
 
 
 def _kept(readings: Sequence[PhaseReading]) -> Iterator[PhaseReading]:
-    whole = [r for r in readings if r.requests is None]
+    whole = [r.model_copy(update={"quantiles_ms": ()}) for r in readings if r.requests is None]
     for r in whole:
         load = (r.source, r.workload, r.concurrency)
         alike = [o for o in whole if (o.source, o.workload, o.concurrency) == load]

@@ -24,7 +24,6 @@ class VerdictRow:
     verdict: Verdict
     outcome: str  # or "note": measured, and no limit set
     kept: bool  # pass, improved or note
-    told: bool  # an earlier row of this outcome has the same next step
     check: str
     launch: str  # the arm where a verdict is about no single launch
     workload: str
@@ -41,13 +40,7 @@ class VerdictRow:
 
 def verdict_rows(file: VerdictFile) -> tuple[VerdictRow, ...]:
     """Return one row per verdict, worst first."""
-    told: set[tuple[Outcome, str | None]] = set()
-    rows = []
-    for verdict in file.verdicts:
-        step = (verdict.outcome, verdict.do)
-        rows.append(_row(verdict, file.series, told=step in told))
-        told.add(step)
-    return tuple(rows)
+    return tuple(_row(verdict, file.series) for verdict in file.verdicts)
 
 
 @dataclass(frozen=True)
@@ -91,14 +84,13 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(distinct[:_MOST_NAMES]) + more or NONE
 
 
-def _row(verdict: Verdict, series: tuple[Series, ...], *, told: bool) -> VerdictRow:
+def _row(verdict: Verdict, series: tuple[Series, ...]) -> VerdictRow:
     reference = verdict.reference
     value = verdict.value
     return VerdictRow(
         verdict=verdict,
         outcome=word_of(verdict),
         kept=verdict.outcome in (Outcome.PASS, Outcome.IMPROVED),
-        told=told,
         check=verdict.check,
         launch=verdict.launch or verdict.arm or NONE,
         workload=verdict.workload or NONE,

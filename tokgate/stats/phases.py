@@ -12,6 +12,7 @@ from tokgate.records.phases import GraphReading, Phase, PhaseReading, PhaseSourc
 
 PHASES = (Phase.DRAFT, Phase.VERIFY, Phase.DRAFT_EXTEND)
 FEWEST_FOR_P95 = 20
+SHARES = (0.0, *(i / 100 for i in range(1, 100)), 0.995, 0.999, 1.0)
 LONGEST_MS = 1e7  # nearly three hours: no call takes longer, and sums of such stay numbers
 COST_OF_CYCLE = "nothing: the server's own counters of each answer"
 COST_OF_PROBE = "two GPU events or clock reads a call; measured in every run by the probe's switch"
@@ -108,7 +109,7 @@ def probe_readings(
             if one is None:
                 continue
             told = [c.graph for c in some if c.graph is not None]
-            more = {
+            more: dict[str, object] = {
                 "workload": workload,
                 "rank": rank,
                 "requests": size,
@@ -116,8 +117,16 @@ def probe_readings(
                 "cost": COST_OF_PROBE,
                 "warnings": warnings,
             }
+            if phase is Phase.VERIFY and size is None:
+                more["quantiles_ms"] = quantiles([c.ms for c in some])
             found.append(one.model_copy(update=more))
     return tuple(found)
+
+
+def quantiles(values: Sequence[float]) -> tuple[float, ...]:
+    """Return the value that each of SHARES of the values does not exceed (nearest rank); () of none that can be."""
+    ordered = sorted(v for v in values if 0 <= v <= LONGEST_MS)
+    return tuple(ordered[max(0, math.ceil(share * len(ordered)) - 1)] for share in SHARES) if ordered else ()
 
 
 def starts_of(phase: Phase, by_start: Mapping[int, Sequence[TimedCall]]) -> tuple[PhaseStart, ...]:

@@ -1,0 +1,57 @@
+"""What the first screen is made of: causes and their evidence, or those of the leading verdict; steps and commands."""
+
+from __future__ import annotations
+
+from tests.report import example_verdicts, examples
+from tokgate.records import Verdict
+from tokgate.report.first_screen import FirstScreen, first_screen
+from tokgate.report.verdict_json import build
+from tokgate.verdicts.diagnosis.cause import Diagnosis, Strength
+
+
+def screen(*verdicts: Verdict, diagnosed: bool = True) -> FirstScreen:
+    file = build(examples.run_evidence(), verdicts, examples.rig())
+    if not diagnosed:
+        file = file.model_copy(update={"diagnosis": Diagnosis(note="nothing stands out")})
+    return first_screen(file, "reports/A")
+
+
+def test_the_first_causes_step_is_the_next_one_and_the_verdicts_own_is_kept() -> None:
+    found = screen(*example_verdicts.six_outcomes())
+    assert found.do == found.causes[0].do
+    assert found.also is not None
+    assert found.also.startswith("begin with") or "grep" in found.also
+    assert found.evidence == ()
+    assert "grep 'Decode batch' reports/A/launches/02-eagle3-2step/server.log" in found.commands
+
+
+def test_no_piece_of_evidence_repeats_the_sentence_of_its_cause() -> None:
+    for cause in screen(*example_verdicts.six_outcomes()).causes:
+        assert cause.words not in (*cause.evidence, *cause.more)
+
+
+def test_without_a_cause_the_leading_verdicts_evidence_stands_there() -> None:
+    lost = example_verdicts.six_outcomes()[2]
+    found = screen(lost, diagnosed=False)
+    assert found.evidence == (*lost.evidence, *lost.warnings)
+    assert found.no_cause == "nothing stands out"
+    assert found.do == screen(lost, diagnosed=False).do
+    assert found.also is None
+
+
+def test_after_a_pass_nothing_has_to_be_done_and_the_numbers_may_be_kept() -> None:
+    found = screen(example_verdicts.six_outcomes()[0], diagnosed=False)
+    assert found.do.startswith("nothing has to be done")
+    assert found.commands == ('tokgate baseline update reports/A --append --why "…"',)
+
+
+def test_a_weak_cause_is_told_and_leads_nobody() -> None:
+    lost = example_verdicts.six_outcomes()[2]
+    file = build(examples.run_evidence(), (lost,), examples.rig())
+    weak = [cause.model_copy(update={"strength": Strength.WEAK}) for cause in file.diagnosis.causes]
+    told = file.model_copy(update={"diagnosis": Diagnosis(causes=tuple(weak))})
+    found = first_screen(told, "reports/A")
+    assert found.causes
+    assert not found.leads
+    assert found.do == file.do
+    assert found.evidence == (*lost.evidence, *lost.warnings)

@@ -1,0 +1,33 @@
+"""The commands in a next step, as lines to paste: steps are sentences for people, and hold them in between."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_PROGRAM = r"(?:\.venv/bin/)?(?:pytest|tokgate|pip|make|grep|git|ps|kill|nvidia-smi)"
+# What a shell would run, expand or redirect is in no step of ours: text that has it came from elsewhere, and ends the command.
+_WORD = r"(?:'[^'\n]*'|\"[^\"\n$`\\]*\"|(?:[^\s`;()'\",.:$&|<>\\]|[,.:](?=[^\s`;()'\",.:$&|<>\\]))+)"
+_COMMAND = re.compile(rf"(?<![\w/.'\"-])({_PROGRAM}(?: {_WORD})+)")
+# A program's name in a sentence ("make the folder writable") is told from a command by the word behind it.
+_SECOND = re.compile(
+    r"^\S+ (?:-|['\"\d]|perf_tests|install |checkout |(?:report|baseline|compare|history|selftest|rig|doctor|sim|gate|test)\b)"
+)
+# A command in the middle of a sentence ends where that goes on.
+_SENTENCE = re.compile(r" (?:is|are|and|or|then|again|if|when|includes|judges|prints|lists|makes)(?: .*)?$")
+_RUN = re.compile(r"(?<![\w-])RUN(?![\w-])")
+_IN_RUN = re.compile(r"(?<= )launches/")
+
+
+def commands(step: str | None, run: str) -> tuple[str, ...]:
+    """Return each command in `step` once, in order, as it may be pasted.
+
+    `run`: the run folder, put where a step says RUN and in front of files in it.
+    """
+    found = (_SENTENCE.sub("", match[1]) for match in _COMMAND.finditer(step or ""))
+    return tuple(dict.fromkeys(_placed(text, run) for text in found if _SECOND.match(text)))
+
+
+def _placed(command: str, run: str) -> str:
+    folder = shlex.quote(run)
+    return _IN_RUN.sub(lambda _: f"{folder}/launches/", _RUN.sub(lambda _: folder, command))

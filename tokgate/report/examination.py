@@ -1,0 +1,147 @@
+"""`tokgate doctor` on a terminal: groups of checks, then what is to be mended, the worst last, and the next command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from tokgate.records.doctor import Examination, Examined, State
+
+from . import simulated
+from .visible import one_line, wrapped
+
+WIDTH = 80
+_STATE = 7  # columns of the longest word of a state
+_NAME = 14
+_FOUND_LINES = 6
+_PAINT = {State.OK: "32", State.NOTE: "36", State.UNKNOWN: "35", State.WARN: "33", State.FAIL: "31;1"}
+_ORDER = tuple(State)  # mildest first
+_PLURAL = {
+    State.OK: "ok",
+    State.NOTE: "notes",
+    State.UNKNOWN: "unknown",
+    State.WARN: "warnings",
+    State.FAIL: "failures",
+}
+_SINGULAR = {State.NOTE: "note", State.WARN: "warning", State.FAIL: "failure"}
+
+
+def render(
+    found: Examination,
+    groups: Mapping[str, str],
+    *,
+    strict: bool = False,
+    colour: bool = False,
+    named: str = "",
+    overrides: Sequence[str] = (),
+) -> str:
+    """Return the whole text, 80 columns wide. `groups`: group -> heading, in order.
+
+    `named`: the rig as it was named on the command line, `overrides`: what --rig-set said; both are for the next command.
+    """
+    lines = [simulated.banner(found.rig)] if found.simulated else []
+    lines += wrapped(f"rig {found.rig} on {found.host}{', quick' if found.quick else ''}", WIDTH)
+    for group, heading in groups.items():
+        results = [one for one in found.results if one.group == group]
+        if results:
+            lines += ["", heading]
+            lines += [line for row in _together(results) for line in _row(row, colour=colour)]
+    lines += _mend(found, colour=colour)
+    lines += ["", *_end(found, strict=strict, named=named or found.rig, overrides=overrides)]
+    return "\n".join(lines) + "\n"
+
+
+def _together(results: Sequence[Examined]) -> list[list[Examined]]:
+    """Put those together that could not look for one and the same reason."""
+    rows: list[list[Examined]] = []
+    for one in results:
+        same = next((r for r in rows if r[0].state is State.UNKNOWN and _same(r[0], one)), None)
+        if same is None:
+            rows.append([one])
+        else:
+            same.append(one)
+    return rows
+
+
+def _same(one: Examined, other: Examined) -> bool:
+    return (one.state, one.found, one.do) == (other.state, other.found, other.do)
+
+
+def _row(row: Sequence[Examined], *, colour: bool) -> Iterator[str]:
+    first = row[0]
+    name = first.check.partition(".")[2] if len(row) == 1 else f"{len(row)} checks"
+    found = (
+        first.found
+        if len(row) == 1
+        else f"{', '.join(r.check.partition('.')[2] for r in row)}: {first.found}"
+    )
+    head = f"  {_word(first.state, colour=colour)} {name:<{_NAME}} "
+    bare = 2 + _STATE + 1 + max(_NAME, len(name)) + 1
+    indent = " " * (2 + _STATE + 1 + _NAME + 1)
+    if bare > len(indent):
+        yield head.rstrip()
+        head = indent
+    # What is to be mended is told in full below.
+    mild = first.state in (State.OK, State.NOTE)
+    yield from wrapped(found, WIDTH, first=head, indent=indent, most=None if mild else 2)
+    if first.state is State.NOTE and first.do is not None:
+        yield from wrapped(f"do: {first.do}", WIDTH, indent=indent)
+
+
+def _mend(found: Examination, *, colour: bool) -> Iterator[str]:
+    rows: list[list[Examined]] = []
+    for state in _ORDER[_ORDER.index(State.UNKNOWN) :]:
+        rows += _together([one for one in found.results if one.state is state])
+    # What could not look has nothing to be mended itself: it follows from something else here, or from what it says above.
+    blind = [one.check for row in rows if row[0].do is None for one in row]
+    rows = [row for row in rows if row[0].do is not None]
+    if rows or blind:
+        yield ""
+        yield "To mend, the worst last"
+    if blind:
+        many = f"{len(blind)} checks" if len(blind) > 1 else "1 check"
+        yield from wrapped(
+            f"{many} could not look, for the reasons above: {', '.join(blind)}",
+            WIDTH,
+            first=f"  {_word(State.UNKNOWN, colour=colour)} ",
+            indent=" " * (_STATE + 3),
+        )
+    for row in rows:
+        first = row[0]
+        names = ", ".join(one.check for one in row)
+        yield from wrapped(
+            names, WIDTH, first=f"  {_word(first.state, colour=colour)} ", indent=" " * (_STATE + 3), most=4
+        )
+        if len(row) == 1:
+            yield from wrapped(first.tried, WIDTH, first="    tried  ", indent=" " * 11)
+        yield from wrapped(first.found, WIDTH, first="    found  ", indent=" " * 11, most=_FOUND_LINES)
+        yield from wrapped(first.do or "", WIDTH, first="    do     ", indent=" " * 11)
+
+
+def _end(found: Examination, *, strict: bool, named: str, overrides: Sequence[str]) -> Iterator[str]:
+    counts = found.counts
+    told = ", ".join(
+        f"{counts[s]} {_SINGULAR.get(s, _PLURAL[s]) if counts[s] == 1 else _PLURAL[s]}"
+        for s in _ORDER
+        if counts[s]
+    )
+    checks = len({one.check for one in found.results})
+    yield from wrapped(f"{checks} checks in {found.seconds:.1f} s: {told}", WIDTH)
+    code = found.exit_code(strict=strict)
+    again = f"tokgate doctor --rig {shlex.quote(named)}"
+    gate = f"pytest perf_tests -m eagle3 --rig {shlex.quote(named)}"
+    sets = "".join(f" --rig-set {shlex.quote(one)}" for one in overrides)
+    if not code:
+        yield "Ready: nothing was found that would keep a gate from being judged."
+        yield f"next: {one_line(gate + sets, 1000)}"
+        return
+    if counts[State.FAIL]:
+        yield f"Not ready: a gate started now would end with exit code {code}."
+    else:
+        yield f"Not ready: with --strict, warnings and unknowns end with exit code {code}."
+    yield f"next: mend the last one above, then {one_line(again + sets, 1000)}"
+
+
+def _word(state: State, *, colour: bool) -> str:
+    word = f"{state.value:<{_STATE}}"
+    return f"\x1b[{_PAINT[state]}m{word}\x1b[0m" if colour else word

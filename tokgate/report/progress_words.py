@@ -1,0 +1,47 @@
+"""What stands on a progress display, in words: the same in a live one and in plain lines."""
+
+from __future__ import annotations
+
+from . import durations
+from .progress_view import View
+from .visible import one_line
+
+
+def where(view: View) -> str:
+    """Return "02-eagle3-2step, launch 3 of 5"; "" between launches."""
+    if view.launch is None:
+        return ""
+    number = f"restart {view.number}" if view.restart else f"launch {view.number} of {view.planned}"
+    return f"{one_line(view.launch, 60)}{f', {number}' if view.number else ''}"
+
+
+def doing(view: View) -> str:
+    """Return "measuring conc8", or "nothing under way"."""
+    workload = f" {one_line(view.workload, 40)}" if view.workload else ""
+    return f"{view.stage}{workload}" if view.stage else "nothing under way"
+
+
+def count(view: View) -> str:
+    """Return "24/56", generations of this workload; beyond the plan "64"; "" where none are made."""
+    if not view.of:
+        return ""
+    return f"{view.done}/{view.of}" if view.done <= view.of else str(view.done)
+
+
+def rates(view: View) -> str:
+    """Return "49.9 tok/s a stream, accept 1.88": speed and accept length of the last barrier start; "" before one."""
+    told = []
+    if view.tok_s is not None:
+        told.append(f"{view.tok_s:.1f} tok/s{' a stream' if view.streams > 1 else ''}")
+    if view.accept_length is not None:
+        told.append(f"accept {view.accept_length:.2f}")
+    if view.failed:
+        told.append(f"{view.failed} FAILED")
+    return ", ".join(told)
+
+
+def left(view: View, now: float) -> str:
+    """Return "about 1 min 20 s left"; that it is not known where nothing says so."""
+    if view.ends_at is None:
+        return "time left unknown"
+    return f"about {durations.words(max(0.0, view.ends_at - now))} left"
