@@ -9,7 +9,7 @@ from tests.session.test_plan import instrumented_rig
 from tokgate.records import Launch, LaunchEvidence
 from tokgate.rig.models import Rig
 from tokgate.session.plan import rig_for, workloads_of
-from tokgate.session.preamble import describe, possible_launches
+from tokgate.session.preamble import possible_launches
 from tokgate.session.restarts import of_subject, restart_launches
 from tokgate.verdicts.sampling import subject_of
 
@@ -91,12 +91,3 @@ def test_runs_of_an_arm_are_those_that_took_the_workload() -> None:
     found = of_subject([planned, *evidence], ARM, "single")
     assert [e.launch.id for e in found] == [first[0].id]
     assert [e.launch.id for e in of_subject(evidence, ARM, "conc4")] == [second[0].id]
-
-
-def test_what_may_come_on_top_is_told_beforehand() -> None:
-    rig = small_rig()
-    told = list(describe(rig, ["01-baseline"], samples=True))
-    assert "up to 6 restarts of an arm more, within 600 s, where these leave a question open" in told
-    off = rig.model_copy(update={"sampling": rig.sampling.model_copy(update={"gpu_time_s": 0.0})})
-    assert any("sampling.gpu_time_s is 0" in line for line in describe(off, ["01-baseline"], samples=True))
-    assert not any("restart" in line for line in describe(rig, ["01-baseline"]))

@@ -10,8 +10,10 @@ from pathlib import Path
 from tokgate.errors import BenchFault, LeaseFault, StartFault
 from tokgate.hosts.clean_slate import look
 from tokgate.records import Launch, LaunchEvidence, Liveness
+from tokgate.records.progress import LaunchEnded, Stage, StageBegan
 from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.ranks import rank_count
+from tokgate.rig.shipped import shipped_root
 from tokgate.server.launch import RunningServer, start
 from tokgate.server.port import written_port
 from tokgate.server.running import LOG_NAME
@@ -46,7 +48,7 @@ class LaunchRun:
         self._proves = launch.role == "nccl-proof"
         self._instruments = (
             Instruments(
-                host=bench.host, folder=bench.folder, launch_id=launch.id, rig=self._rig, root=bench.root
+                host=bench.host, folder=bench.folder, launch_id=launch.id, rig=self._rig, root=shipped_root()
             )
             if launch.role == "instrumented"
             else None
@@ -56,8 +58,13 @@ class LaunchRun:
 
     def run(self, rounds: Rounds) -> None:
         begun = time.monotonic()
-        self._run(rounds)
-        self._notes.note(wall_s=time.monotonic() - begun)
+        took: float | None = None
+        try:
+            self._run(rounds)
+            took = time.monotonic() - begun
+            self._notes.note(wall_s=took)
+        finally:
+            self._bench.progress(LaunchEnded(launch=self._launch.id, seconds=took))
 
     def _run(self, rounds: Rounds) -> None:
         self._notes.note()
@@ -67,6 +74,7 @@ class LaunchRun:
             self._notes.note(faults=(str(fault),))
             self._tell(f"not started: {fault.found}")
             return
+        self._stage(Stage.CLEAN_SLATE)
         slate = look(
             self._bench.host,
             self._bench.rig,
@@ -89,19 +97,23 @@ class LaunchRun:
         try:
             self._notes.note(server=server.run)
             self._keep("server_info.json", server.run.server_info)
+            self._stage(Stage.ENVIRONMENT)
             self._prove_environment(server)
             if self._proves:
+                self._stage(Stage.PROFILES)
                 self._profile(server)
             else:
                 self._measure(server, rounds)
             if self._instruments is not None:
                 self._instruments.turn_off()
+                self._stage(Stage.TRACES)
                 self._tell(self._traces().take(server, self._notes.evidence.liveness))
             self._bench.lease.check()
         except BenchFault as fault:
             self._notes.add_fault(fault)
             self._tell(f"broke off: {fault.found}")
         finally:
+            self._stage(Stage.STOPPING)
             stop = server.stop()
             self._notes.note(stop=stop)
             if self._instruments is not None:
@@ -120,7 +132,7 @@ class LaunchRun:
         self._tell(f"not tried, for the cause that stopped {cause.launch.id}")
 
     def _start(self) -> RunningServer | None:
-        self._tell("starting")
+        self._stage(Stage.STARTING)
         bench = self._bench
         try:
             return start(
@@ -187,6 +199,7 @@ class LaunchRun:
             folder=bench.folder,
             root=bench.root,
             say=bench.say,
+            progress=bench.progress,
             scrapes=self._scrapes(server),
             switch=self._instruments.switch if self._instruments is not None else None,
             pairs=cost_pairs(self._rig) if self._instruments is not None else 0,
@@ -227,6 +240,9 @@ class LaunchRun:
 
     def _keep(self, name: str, value: object) -> None:
         self._bench.folder.write_json(f"launches/{self._launch.id}/{name}", value)
+
+    def _stage(self, stage: Stage) -> None:
+        self._bench.progress(StageBegan(stage=stage, launch=self._launch.id))
 
     def _tell(self, words: str) -> None:
         self._bench.say(f"{self._launch.id}  {words}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from tokgate.client.headroom import measure_ceiling
@@ -23,13 +23,14 @@ from tokgate.records import (
     SamplingStep,
     StartCause,
 )
+from tokgate.records.progress import SessionOpened, Stage, StageBegan
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
 from tokgate.server.port import written_port
 
 from .launch_run import Bench, LaunchRun
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
-from .preamble import describe, possible_launches
+from .progress import Progress, unheard
 from .refused import by_every_server
 from .rounds import Rounds, plain_rounds
 from .run_folder import RunFolder, load_launch
@@ -38,8 +39,8 @@ from .run_folder import RunFolder, load_launch
 class LiveSession:
     """Open it before use: it takes the host's lease, looks at the machine, and writes the folder's head.
 
-    `planned` are the ids of the launches that it will be asked for, to be told beforehand; None: all that the rig
-    has. BenchFault from `open` when the host cannot be reached or is leased to another gate.
+    What it will be asked for is told beforehand (session_plan.py). BenchFault from `open` when the host cannot be
+    reached or is leased to another gate.
     """
 
     def __init__(
@@ -50,18 +51,15 @@ class LiveSession:
         folder: Path,
         root: Path,
         say: Callable[[str], None],
-        planned: Collection[str] | None = None,
-        samples: bool = True,
+        progress: Progress = unheard,
     ) -> None:
-        """`samples`: whether restarts beyond the plan may be asked for."""
         self.rig = rig
-        self._planned = [e.id for e in possible_launches(rig)] if planned is None else planned
-        self._samples = samples
         self._info = info
         self._redactor = Redactor()
         self._folder = RunFolder(folder, self._redactor)
         self._root = root
         self._say = say
+        self._progress = progress
         self._held = contextlib.ExitStack()
         self._bench: Bench | None = None
         self._fingerprint: Fingerprint | None = None
@@ -80,8 +78,7 @@ class LiveSession:
     def _begin(self) -> None:
         self._folder.write_record("run.json", self._info)
         self._folder.write_record("rig.json", self.rig)
-        for line in describe(self.rig, self._planned, samples=self._samples):
-            self._say(line)
+        self._progress(StageBegan(stage=Stage.OPENING))
         host = connect(self.rig.host, redactor=self._redactor)
         held = self._held.enter_context(lease(host, owner=self._info.run_id))
         for finding in _taken_over(held):
@@ -115,7 +112,9 @@ class LiveSession:
             root=self._root,
             client_ceiling=ceiling,
             say=self._say,
+            progress=self._progress,
         )
+        self._progress(SessionOpened())
 
     def close(self) -> None:
         self._held.close()
@@ -134,6 +133,7 @@ class LiveSession:
     def slate_at_end(self) -> CleanSlate | None:
         """Looked at when first asked for, after the last server has stopped."""
         if self._slate_at_end is None and self._bench is not None:
+            self._progress(StageBegan(stage=Stage.CLEAN_SLATE))
             self._slate_at_end = look(
                 self._bench.host,
                 self.rig,

@@ -10,12 +10,15 @@ from tokgate.client.interpret import interpret
 from tokgate.client.stream import RawResponse, run_batch
 from tokgate.errors import BenchFault
 from tokgate.records import ClientLoad, Generation, Launch, Liveness
+from tokgate.records.progress import Stage, StageBegan, StartTaken
+from tokgate.rig.instruments import PROBE_OFF, PROBE_ON
 from tokgate.rig.models import Rig
 from tokgate.rig.workload import WorkloadSpec
 
 from .cost_plan import paired_batches
 from .extra_starts import extra_batches, has_enough
 from .plan import Batch, batches_of, workloads_of
+from .progress import Progress, accept_length_of, rate_of, unheard
 from .requests import request_of, response_limit
 from .rounds import MeasuredServer, Rounds, Scrapes, Switch, plain_rounds
 from .run_folder import RunFolder
@@ -39,6 +42,7 @@ class Measurement:
         folder: RunFolder,
         root: Path,
         say: Callable[[str], None],
+        progress: Progress = unheard,
         scrapes: Scrapes | None = None,
         switch: Switch | None = None,
         pairs: int = 0,
@@ -53,6 +57,9 @@ class Measurement:
         self._folder = folder
         self._root = root
         self._say = say
+        self._progress = progress
+        self._stage: tuple[str, Stage] | None = None  # as told last, with its workload
+        self._planned = 0  # generations of the workload that is being taken
         self._bodies = 0
         self._end: Liveness | None = None
         self.generations: list[Generation] = []
@@ -99,6 +106,7 @@ class Measurement:
 
     def _take_workload(self, workload: WorkloadSpec, batches: Sequence[Batch], rounds: Rounds) -> None:
         waiting = iter(batches)
+        self._planned = sum(len(batch.indexes) for batch in batches)
 
         def take() -> None:
             batch = next(waiting, None)
@@ -124,6 +132,7 @@ class Measurement:
             self._take_batch(workload, batch)
 
     def _take_batch(self, workload: WorkloadSpec, batch: Batch) -> None:
+        stage = self._begin(workload, batch)
         if self._scrapes is not None and batch.number == workload.warmup and batch.workload == workload.name:
             self._scrapes.before(workload.name)
         if batch.switch is not None and self._switch is not None:
@@ -157,8 +166,42 @@ class Measurement:
         if not batch.warmup and batch.workload == workload.name:
             self._account(workload.name, outcome.load)
         failed = [g for g in generations if not g.good]
+        self._progress(
+            StartTaken(
+                stage=stage,
+                launch=self._launch.id,
+                workload=workload.name,
+                generations=self._taken_of(workload),
+                of=self._planned,
+                streams=len(batch.indexes),
+                failed=len(failed),
+                tok_s=rate_of(generations),
+                accept_length=accept_length_of(generations),
+            )
+        )
         if failed:
             self._after_failure(failed)
+
+    def _begin(self, workload: WorkloadSpec, batch: Batch) -> Stage:
+        """Tell the stage that a start belongs to, where it is another one than that of the start before."""
+        stage = Stage.WARM_UP if batch.warmup else Stage.MEASURING
+        if batch.switch is not None:
+            stage = Stage.PROBE_COST
+        elif batch.number >= workload.warmup + workload.repeats:
+            stage = Stage.EXTRA
+        if self._stage != (workload.name, stage):
+            self._stage = workload.name, stage
+            self._progress(
+                StageBegan(
+                    stage=stage, launch=self._launch.id, workload=workload.name, generations=self._planned
+                )
+            )
+        return stage
+
+    def _taken_of(self, workload: WorkloadSpec) -> int:
+        """Return how many generations there are, with those that tell what the probe costs."""
+        names = {workload.name, PROBE_OFF, PROBE_ON} if self._switch is not None else {workload.name}
+        return sum(g.workload in names for g in self.generations)
 
     def _keep(self, raw: RawResponse, batch: Batch, index: int, slot: int) -> Generation:
         name = f"launches/{self._launch.id}/bodies/{self._bodies:04d}.sse"

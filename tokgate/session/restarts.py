@@ -62,18 +62,6 @@ def as_restarted(rig: Rig, launch: Launch) -> Rig:
     return rig.model_copy(update={"workloads": tuple(taken), "lossless": None, "instruments": instruments})
 
 
-def describe_restarts(rig: Rig) -> str:
-    """Say what may come on top of the plan."""
-    spec = rig.sampling
-    if spec.gpu_time_s == 0:
-        return "no further restarts (sampling.gpu_time_s is 0): losses are called without being confirmed by them"
-    least = f"{spec.least_restarts} of every EAGLE-3 arm in any case, and " if spec.least_restarts else ""
-    return (
-        f"{least}up to {spec.most_restarts} restarts of an arm more, within {spec.gpu_time_s:g} s, where these leave a "
-        "question open"
-    )
-
-
 def _in_turn(runs: Mapping[str, int], *, last: Collection[str]) -> list[str]:
     """Return the order, made up from its end: turn by turn, of each turn the control first."""
     backwards = [subject for subject in runs if subject in last]

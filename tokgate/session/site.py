@@ -11,6 +11,7 @@ from tokgate.hosts.lease import Lease
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
 
+from .progress import Progress, unheard
 from .run_folder import RunFolder
 
 
@@ -24,3 +25,4 @@ class Site:
     run_id: str
     root: Path  # the checkout
     say: Callable[[str], None]
+    progress: Progress = unheard

@@ -178,7 +178,7 @@ def _one_identity(given: Sequence[Given], arm: str, workload: str) -> Identity:
 def _provenance(given: Sequence[Given], request: Request, doubts: tuple[str, ...]) -> Provenance:
     newest = given[-1].run
     facts = newest.fingerprint.facts if newest.fingerprint is not None else {}
-    commits = dict.fromkeys(g.run.info.tokgate_commit for g in given if g.run.info.tokgate_commit is not None)
+    commits = dict.fromkeys(g.run.info.commit for g in given if g.run.info.commit is not None)
     return Provenance(
         who=request.who,
         when=request.when,

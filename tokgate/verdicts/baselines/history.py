@@ -27,6 +27,7 @@ from tokgate.verdicts.metrics import METRICS, Metric, floor_of
 
 from .file import HASH_DIGITS
 from .identity import identity_hash, identity_of_launch
+from .spent import SessionSpent, spent_of
 
 CHECK = "history"
 # A lasting change of half a floor is worth seeing: no single session would call it.
@@ -57,10 +58,11 @@ class Entry(Record):
     simulated: bool
     started_at: str  # ISO 8601, UTC
     outcome: Outcome
-    commit: str | None  # of tokgate
+    commit: str | None  # what the session ran from: RunInfo.commit
     sglang: str | None  # its commit, or its version; with "+HASH" where its tree is edited
     fingerprint: str | None  # the first digits of a hash of all facts of machine and software
     series: tuple[Measured, ...]
+    spent: SessionSpent | None = None  # where its seconds went: the plan of the next session is reckoned from it
 
 
 class Session(NamedTuple):
@@ -140,10 +142,11 @@ def entry_of(rig: Rig, run: RunEvidence, verdicts: Sequence[Verdict]) -> Entry |
         simulated=rig.simulated,
         started_at=run.info.started_at,
         outcome=worst(v.outcome for v in verdicts),
-        commit=run.info.tokgate_commit,
+        commit=run.info.commit,
         sglang=_sglang(run),
         fingerprint=_digest(run.fingerprint),
         series=tuple(series),
+        spent=spent_of(run),
     )
 
 

@@ -104,7 +104,8 @@ def _is_there(path: Path) -> bool:
 def load(path: Path) -> BaselineFile:
     """Read one baseline; BaselineError when it is missing, corrupt, of another schema, or misnamed."""
     tried = f"read the baseline {path}"
-    restore = f"restore it (git checkout -- {path}), or store it anew: tokgate baseline update RUN --why …"
+    restore = f"restore it (git checkout -- {path}), or store it anew from a good run: "
+    restore += 'tokgate baseline update reports/latest --why "…"'
     try:
         if not path.is_file() and path.exists():  # reading a pipe would wait for a writer
             raise BaselineError(tried=tried, found="no regular file", do=restore)

@@ -1,0 +1,170 @@
+"""What a selection will make a session do, and how long that is likely to take: known before anything starts."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Collection, Iterator, Sequence
+
+from tokgate.records import Launch
+from tokgate.records.progress import PlannedLaunch, PlannedRestarts, PlannedWork, SessionPlan, Span
+from tokgate.rig.instruments import cost_pairs
+from tokgate.rig.models import Rig
+from tokgate.rig.workload import WorkloadSpec
+from tokgate.verdicts.sampling import subject_of
+
+from .cost_plan import paired_batches
+from .extra_starts import most_starts
+from .pace import Pace
+from .plan import Batch, batches_of, describe_phases, rig_for, workloads_of
+from .preamble import possible_launches
+from .sweep_plan import describe_sweep
+
+# Where a launch is taken in by -m: what a selection without it leaves out.
+_TAKEN_IN = {"nccl-off": "nccl", "instrumented": "verify", "nccl-proof": "eagle3 or nccl"}
+
+
+def session_plan(
+    rig: Rig, planned: Collection[str], pace: Pace, *, samples: bool, tests: int = 0, deselected: int = 0
+) -> SessionPlan:
+    """Return the plan of a session that makes the launches `planned`. `samples`: it may restart arms beyond them."""
+    possible = possible_launches(rig)
+    launches = [launch for launch in possible if launch.id in planned]
+    made = tuple(_planned(rig, launch, pace) for launch in launches)
+    restarts = _restarts(rig, launches, made) if samples else None
+    taken = _sum([one.seconds for one in made])
+    if restarts is not None and restarts.least_s:
+        taken = _sum([taken, _known(restarts.least_s)])
+    besides = pace.besides_s()
+    whole = [taken, _of_values(besides)] if besides and launches else [taken]
+    return SessionPlan(
+        rig=rig.name,
+        simulated=rig.simulated,
+        gpus=rig.gpus.count,
+        launches=made,
+        restarts=restarts,
+        seconds=_sum(whole),
+        gpu_seconds=_times(taken, rig.gpus.count),
+        basis=pace.basis,
+        details=tuple(_details(rig, launches, samples=samples)),
+        left_out=tuple(_left_out([launch for launch in possible if launch.id not in planned])),
+        tests=tests,
+        deselected=deselected,
+    )
+
+
+def _planned(rig: Rig, launch: Launch, pace: Pace) -> PlannedLaunch:
+    own = rig_for(rig, launch)
+    pairs = cost_pairs(own) if launch.role == "instrumented" else 0
+    work: list[PlannedWork] = []
+    # Of each kind of start: how many, how long one takes, how long at most, how many may be added.
+    kinds: list[tuple[int, list[float], float, int]] = []
+    for number, workload in enumerate(workloads_of(own, launch)):
+        batches = paired_batches(workload, pairs) if number == 0 and pairs else batches_of(workload)
+        named: dict[str, list[Batch]] = {}
+        for batch in batches:
+            named.setdefault(batch.workload, []).append(batch)
+        more = most_starts(rig, workload) - workload.repeats if _may_extend(rig, launch, workload) else 0
+        for name, mine in named.items():
+            seconds = pace.start_s(launch, workload, name) or pace.start_s(launch, workload, workload.name)
+            kinds.append((len(mine), seconds, workload.timeout_s, more if name == workload.name else 0))
+            generations = sum(len(batch.indexes) for batch in mine)
+            work.append(
+                PlannedWork(
+                    workload=name, generations=generations, output_tokens=generations * workload.output_tokens
+                )
+            )
+    rest = pace.rest_s(launch)
+    limit = rig.server.start_timeout_s + rig.server.stop_timeout_s + rig.gpus.wait_s
+    taking = _taking(kinds)
+    around = _of_values(rest) if rest else Span(low=0.0, likely=None, high=limit)
+    return PlannedLaunch(
+        launch=launch.id,
+        arm=launch.arm,
+        work=tuple(work),
+        seconds=_sum([around, taking]),
+        taking_s=taking.likely,
+    )
+
+
+def _taking(kinds: Sequence[tuple[int, list[float], float, int]]) -> Span:
+    spans = []
+    for count, seconds, limit, more in kinds:
+        if seconds:
+            one = _of_values(seconds)
+            spans.append(
+                Span(low=count * one.low, likely=count * (one.likely or 0.0), high=(count + more) * one.high)
+            )
+        else:
+            spans.append(Span(low=0.0, likely=None, high=(count + more) * limit))
+    return _sum(spans)
+
+
+def _may_extend(rig: Rig, launch: Launch, workload: WorkloadSpec) -> bool:
+    timed = workload.name in {w.name for w in rig.workloads}
+    return rig.sampling.gpu_time_s > 0 and launch.stands_for_arm and timed
+
+
+def _restarts(rig: Rig, launches: Sequence[Launch], made: Sequence[PlannedLaunch]) -> PlannedRestarts | None:
+    """Return what the stop rule may add (tokgate/verdicts/sampling.py); None where the rig switches it off."""
+    spec = rig.sampling
+    subjects = {subject: launch for launch in launches if (subject := subject_of(launch)) is not None}
+    if spec.gpu_time_s == 0 or not subjects:
+        return None
+    likely = {one.launch: one.seconds.likely for one in made}
+    costs = [c for launch in subjects.values() if (c := likely[launch.id]) is not None]
+    most = spec.most_restarts * len(subjects)
+    if costs and len(costs) == len(subjects):
+        most = min(most, math.floor(spec.gpu_time_s / max(min(costs), 1e-3)))
+    arms = [e for e in subjects.values() if e.role == "arm"]
+    least, least_s = 0, 0.0
+    control = subjects.get(rig.control.name)
+    if spec.least_restarts and arms and control is not None:
+        least = spec.least_restarts * len(arms) + 1
+        seconds = [*(likely[e.id] for e in arms for _ in range(spec.least_restarts)), likely[control.id]]
+        least_s = math.fsum(s for s in seconds if s is not None) if None not in seconds else 0.0
+    return PlannedRestarts(least=least, most=max(most, least), least_s=least_s, most_s=spec.gpu_time_s)
+
+
+def _details(rig: Rig, launches: Sequence[Launch], *, samples: bool) -> Iterator[str]:
+    if any(launch.role == "instrumented" for launch in launches):
+        yield describe_phases(rig)
+    if any(launch.role.startswith("sweep") for launch in launches):
+        yield from describe_sweep(rig)
+    if samples and launches and rig.sampling.gpu_time_s == 0:
+        yield "no further restarts (sampling.gpu_time_s is 0): losses are called without being confirmed by them"
+
+
+def _left_out(launches: Sequence[Launch]) -> Iterator[str]:
+    """Yield what this selection leaves out of all that the rig can launch, with what takes it in."""
+    swept = [launch for launch in launches if launch.role.startswith("sweep")]
+    for launch in launches:
+        if launch not in swept:
+            yield f"{launch.id} (-m {_TAKEN_IN.get(launch.role, 'eagle3')})"
+    if swept:
+        yield f"a sweep's {len(swept)} launches (-m sweep)"
+
+
+def _of_values(values: Sequence[float]) -> Span:
+    return Span(low=min(values), likely=statistics.median(values), high=max(values))
+
+
+def _known(seconds: float) -> Span:
+    return Span(low=seconds, likely=seconds, high=seconds)
+
+
+def _sum(spans: Sequence[Span]) -> Span:
+    likely = [s.likely for s in spans]
+    return Span(
+        low=math.fsum(s.low for s in spans),
+        likely=None if None in likely else math.fsum(v for v in likely if v is not None),
+        high=math.fsum(s.high for s in spans),
+    )
+
+
+def _times(span: Span, factor: int) -> Span:
+    return Span(
+        low=span.low * factor,
+        likely=None if span.likely is None else span.likely * factor,
+        high=span.high * factor,
+    )
