@@ -77,3 +77,9 @@ def test_an_odd_start_time_costs_only_itself(odd: object) -> None:
     (process,) = read_process_table([{"stat": f"7 (x) {TAIL}", "started": odd, "cgroup": odd}]).processes
     assert (process.pid, process.within) == (7, None)
     assert process.started_at is None or odd is True
+
+
+def test_a_command_line_comes_without_its_key() -> None:
+    row = {"stat": f"7 (python3) {TAIL}", "cmdline": "python3\0-m\0sglang.launch_server\0--api-key\0k3y\0"}
+    (process,) = read_process_table([row]).processes
+    assert process.cmdline == "python3 -m sglang.launch_server --api-key [redacted]"

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tokgate.records.redactor import Redactor
+from tokgate.records.redactor import Redactor, without_secret_arguments
 
 SECRET = 'k"e/y\\ü 0123'
 
@@ -66,3 +66,34 @@ def test_what_cannot_be_hidden_is_refused(secret: str) -> None:
 
 def test_it_does_not_show_what_it_hides(redactor: Redactor) -> None:
     assert "0123" not in repr(redactor)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (
+            "python -m sglang.launch_server --api-key k3y --tp 8",
+            "python -m sglang.launch_server --api-key [redacted] --tp 8",
+        ),
+        ("serve --api_key=k3y", "serve --api_key=[redacted]"),
+        ("serve --admin-api-key  k3y", "serve --admin-api-key  [redacted]"),
+        ("env HF_TOKEN=k3y vllm serve", "env HF_TOKEN=[redacted] vllm serve"),
+        ("mysqld --password k3y", "mysqld --password [redacted]"),
+    ],
+)
+def test_another_ones_command_line_shows_no_secret(command: str, shown: str) -> None:
+    assert without_secret_arguments(command) == shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve --max-total-tokens 4096",
+        "serve --skip-tokenizer-init --tp 8",
+        "serve --api-key --tp 8",
+        "sglang::scheduler_TP0",
+        "",
+    ],
+)
+def test_what_is_no_secret_stays(command: str) -> None:
+    assert without_secret_arguments(command) == command

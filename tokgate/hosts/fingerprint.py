@@ -47,10 +47,10 @@ def fingerprint(host: Host, rig: Rig) -> Fingerprint:
             source("machine_facts"), {"models": models, "gpus": rig.gpus.count > 0}, name="machine reader"
         ),
     )
-    gather("sglang", lambda: _with_servers_python(host, rig, "sglang_facts", {"budget_s": BUDGET_S}))
+    gather("sglang", lambda: with_servers_python(host, rig, "sglang_facts", {"budget_s": BUDGET_S}))
     library_path = rig.server.environment.get("LD_LIBRARY_PATH", "")
     hooks = gather(
-        "startup", lambda: _with_servers_python(host, rig, "startup_hooks", {"library_path": library_path})
+        "startup", lambda: with_servers_python(host, rig, "startup_hooks", {"library_path": library_path})
     )
     if rig.gpus.count > 0:
         gather("gpu", lambda: _about_gpus(host, rig.gpus.count, notes))
@@ -60,7 +60,8 @@ def fingerprint(host: Host, rig: Rig) -> Fingerprint:
     return Fingerprint(facts=dict(sorted(facts.items())), notes=tuple(notes), unread=tuple(unread))
 
 
-def _with_servers_python(host: Host, rig: Rig, script: str, argument: object) -> dict[str, Any]:
+def with_servers_python(host: Host, rig: Rig, script: str, argument: object) -> dict[str, Any]:
+    """Run a host script by the server's own Python, which finds the packages that the server would. HostFault: it cannot."""
     environment = {k: v for k, v in rig.server.environment.items() if k.startswith("PYTHON")}
     # The login's own PYTHONPATH does not reach the server.
     environment.setdefault("PYTHONPATH", "")

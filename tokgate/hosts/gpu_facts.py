@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import re
 from collections.abc import Sequence
 
-from tokgate.errors import HostFault
 from tokgate.hosts.connection import Host
 from tokgate.hosts.gpu_clues import remember
+from tokgate.hosts.gpu_rows import ask_rows
 from tokgate.hosts.nvidia_smi import ask_table
-from tokgate.parsers.nvidia_smi import Cell, read_gpus, read_table
+from tokgate.parsers.nvidia_smi import Cell, read_gpus
 from tokgate.parsers.nvidia_smi_table import SmiTable
 from tokgate.parsers.nvidia_smi_topology import read_topology
 from tokgate.records import Finding
@@ -58,7 +57,6 @@ _ALIKE = (
     "compute_mode",
     "ecc.mode.current",
 )
-_UNKNOWN_FIELD = re.compile(r'Field "([^"]+)" is not a valid field')
 Rows = dict[int, dict[str, Cell]]
 
 
@@ -87,26 +85,11 @@ def gpu_facts(host: Host, count: int) -> tuple[dict[str, str | None], dict[str, 
 
 
 def _rows(host: Host, count: int) -> tuple[Rows, list[str]]:
-    fields = list(_FIELDS)
-    refused: list[str] = []
-    while True:
-        asked = host.run("nvidia-smi --query-gpu=%s --format=csv,noheader,nounits", ",".join(fields))
-        unknown = _UNKNOWN_FIELD.search(asked.stdout + asked.stderr)
-        if unknown is None or unknown[1] not in fields:
-            break
-        fields.remove(unknown[1])
-        refused.append(unknown[1])
-    table = read_table(asked.stdout, fields)
-    if asked.rc != 0 or not table.rows:
-        raise HostFault(
-            tried="to ask nvidia-smi",
-            found=(asked.stdout + asked.stderr).strip()[:300] or "nothing",
-            do="run nvidia-smi by hand",
-        )
-    seen = read_gpus(asked.stdout, fields).gpus
+    rows, refused, asked = ask_rows(host, _FIELDS)
+    seen = read_gpus(asked.stdout, [f for f in _FIELDS if f not in refused]).gpus
     if len(seen) == count:
         remember(host, seen, dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
-    return {gpu.index: row for gpu, row in zip(seen, table.rows, strict=True)}, refused
+    return {gpu.index: row for gpu, row in zip(seen, rows, strict=True)}, refused
 
 
 def _topology(host: Host, unread: dict[str, str]) -> dict[str, str | None]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tokgate.parsers.cgroup import read_cgroup
 from tokgate.records.host import ProcessSeen
 from tokgate.records.record import Record, Unread
+from tokgate.records.redactor import without_secret_arguments
 
 _SHOWN = 500
 # Fields of /proc/PID/stat, counted from 1 as in proc(5); the first two stand before the last ")".
@@ -75,7 +76,9 @@ def read_process_table(rows: object) -> ProcessTable:
             ProcessSeen(
                 **stat.model_dump(),
                 user=_text(row, "user"),
-                cmdline=" ".join((_text(row, "cmdline") or "").rstrip("\0").split("\0")),
+                cmdline=without_secret_arguments(
+                    " ".join((_text(row, "cmdline") or "").rstrip("\0").split("\0"))
+                ),
                 mark=_text(row, "mark"),
                 started_at=_time(row),
                 within=read_cgroup(_text(row, "cgroup") or ""),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokgate.records.record import Record, Unread
+from tokgate.records.redactor import without_secret_arguments
 from tokgate.records.telemetry import (
     GpuNow,
     GpuRow,
@@ -94,9 +95,11 @@ def _plain(kind: str, told: dict[str, Any], at_ns: int) -> TelemetryRow:
             **{name: told[name] for name in ("load1", "busy", "steal", "total")},
         )
     if kind == "process":
+        command = told["command"]
         return ProcessRow(
             at_ns=at_ns,
-            **{name: told[name] for name in ("pid", "start_ticks", "user", "command", "ours")},
+            command=without_secret_arguments(command) if isinstance(command, str) else command,
+            **{name: told[name] for name in ("pid", "start_ticks", "user", "ours")},
         )
     raise ValueError(kind)
 

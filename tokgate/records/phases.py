@@ -58,6 +58,9 @@ class PhaseReading(Record):
     graph_share: float | None = None  # of the calls that tell; None: none does
     cost: str | None = None  # what measuring with this source costs
     starts: tuple[PhaseStart, ...] = ()  # (): the source tells no single calls, or `requests` is set
+    # Of a verify by the probe: what at most each share of SHARES (stats/phases.py) of its calls took, calls that were
+    # measured each. For charts; verdict.json leaves it out.
+    quantiles_ms: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,16 @@ from urllib.parse import quote
 SHOWN = "[redacted]"
 # Shorter ones would be found in half of all words, and hide nothing anyway.
 SHORTEST = 4
+# Command lines of other people's processes: what stands in the way is quoted, and nobody has told us their secrets.
+_NAME = r"[\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d)"
+_SECRET_WORD = re.compile(
+    rf"(?P<name>(?:^|\s)(?:--?{_NAME}(?:=|\s+)|{_NAME}=))(?P<value>[^\s-]\S*)", re.IGNORECASE
+)
+
+
+def without_secret_arguments(command: str) -> str:
+    """Return a command line, its words set apart by blanks, without what follows --api-key, HF_TOKEN= and their like."""
+    return _SECRET_WORD.sub(lambda found: found["name"] + SHOWN, command)
 
 
 class Redactor:

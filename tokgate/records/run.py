@@ -10,7 +10,7 @@ from .record import Record, Whole
 from .sample import Sample
 from .sampling import SamplingStep
 from .server import EnvironmentTruth, GraphSteps, Launch, Liveness, ServerRun, StartFailure, StopRecord
-from .telemetry import Telemetry, Window
+from .telemetry import Curves, Telemetry, Window
 
 
 class RunInfo(Record):
@@ -23,9 +23,18 @@ class RunInfo(Record):
     command: str  # as typed
     report_dir: str | None = None  # where run folders were put, as typed; None: reports/ of the checkout
     selection: str  # pytest arguments that select the same tests again
+    promises: str = (
+        "perf_tests"  # pytest arguments that name all of tokgate's promises, from where it was run
+    )
     tokgate_version: str
-    tokgate_commit: str | None = None
+    tokgate_commit: str | None = None  # of its checkout; None: an installed copy, or no git
+    repository_commit: str | None = None  # of the repository that an installed tokgate was used from
     fault: tuple[str, str, str] | None = None  # tried, found, do: why the session could not begin
+
+    @property
+    def commit(self) -> str | None:
+        """What the session ran from: the repository that uses tokgate, else tokgate's own checkout."""
+        return self.repository_commit or self.tokgate_commit
 
 
 class ClientLoad(Record):
@@ -53,6 +62,7 @@ class LaunchEvidence(Record):
     client: dict[str, ClientLoad] = {}  # per workload
     telemetry: Telemetry | None = None  # None: nobody watched
     windows: tuple[Window, ...] = ()  # computed from generations and telemetry.jsonl, in the order of time
+    curves: Curves = Curves()  # for charts; computed, like `windows`
     phases: PhaseTable | None = None  # None: nobody looked; computed, like `windows`
     graph: GraphSteps | None = None  # from server.log once it is collected; None: nobody looked
     liveness: Liveness | None = None  # None: the launch has not been finished

@@ -167,3 +167,34 @@ class Window(Record):
     host_steal: float | None = None
     load1: float | None = None  # the highest
     host_unknown: str | None = None
+
+
+Quantity = Literal["sm_mhz", "watts", "celsius", "memory_mib", "host_busy"]
+
+
+class Curve(Record):
+    """One quantity over one launch, for people to look at: no verdict is computed from it.
+
+    Units: MHz, W, °C, MiB of all compute processes together, share of all cores (0 to 1). A value of None breaks the
+    line: no row told it, or none came for longer than a window may go without.
+    """
+
+    quantity: Quantity
+    gpu: Whole | None  # None: of the host
+    at_ns: tuple[Whole, ...]
+    values: tuple[float | None, ...]
+    n: Whole  # values that rows told: more than are kept where they were thinned
+
+
+class HeldBack(Record):
+    """A clock event reason that slows a card, from the first to the last of the rows without a break that had it."""
+
+    gpu: Whole
+    reason: str
+    from_ns: Whole
+    to_ns: Whole
+
+
+class Curves(Record):
+    curves: tuple[Curve, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
