@@ -105,7 +105,7 @@ def test_an_invalid_run_is_refused_and_nothing_is_written(checkout: Checkout) ->
 def test_a_reason_is_demanded(checkout: Checkout) -> None:
     run = checkout.run("first", *controls())
 
-    assert checkout.tokgate("update", run).exit_code == 2
+    assert checkout.tokgate("update", run).exit_code == 4
     assert checkout.tokgate("update", run, "--why", " ").exit_code == 4
 
 
@@ -120,11 +120,12 @@ def test_a_run_that_was_still_moving_is_not_stored_however_asked(checkout: Check
 
 
 def test_without_a_baseline_the_command_that_stores_one_is_told(checkout: Checkout) -> None:
-    compared = checkout.tokgate("diff", checkout.run("first", controls()[0]))
+    run = checkout.run("first", controls()[0])
+    compared = checkout.tokgate("diff", run)
 
     assert compared.exit_code == 0
     assert "which is not there" in compared.output
-    assert 'tokgate baseline update RUN --arm baseline --why "…"' in compared.output
+    assert f'tokgate baseline update {run} --arm baseline --why "…"' in compared.output
 
 
 def test_settings_that_differ_from_the_nearest_are_listed(checkout: Checkout) -> None:

@@ -42,8 +42,23 @@ def test_the_checkout_is_the_nearest_folder_with_rigs(tmp_path: Path) -> None:
     assert find_checkout(below) == tmp_path
 
 
-def test_elsewhere_the_checkout_is_where_tokgate_was_installed_from(tmp_path: Path) -> None:
-    assert find_checkout(tmp_path) == Path(__file__).parents[2]
+def test_a_repository_that_names_tokgate_needs_no_rigs(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tokgate]\ndefault_rig = "sim-8gpu"\n')
+    below = tmp_path / "a"
+    below.mkdir()
+    assert find_checkout(below) == tmp_path
+
+
+def test_the_search_ends_where_the_git_repository_does(tmp_path: Path) -> None:
+    (tmp_path / "rigs").mkdir()
+    below = tmp_path / "work" / "a"
+    below.mkdir(parents=True)
+    (tmp_path / "work" / ".git").mkdir()
+    assert find_checkout(below) == tmp_path / "work"
+
+
+def test_elsewhere_it_is_the_folder_itself(tmp_path: Path) -> None:
+    assert find_checkout(tmp_path) == tmp_path
 
 
 def test_the_version_is_told() -> None:
@@ -53,14 +68,15 @@ def test_the_version_is_told() -> None:
 
 def test_a_root_that_is_no_folder_is_refused() -> None:
     result = CliRunner().invoke(main, ["--root", "/nowhere", "rig", "list"])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert "/nowhere" in result.stderr
+    assert result.stderr.startswith("tried: ")
 
 
-def test_an_empty_checkout_has_no_rigs(tmp_path: Path) -> None:
+def test_a_repository_without_rigs_has_those_that_ship(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["--root", str(tmp_path), "rig", "show", "x"])
     assert result.exit_code == 4
-    assert "rigs that exist: none" in result.stderr
+    assert "kimi-k2.5-8gpu, sglang-cpu, sim-8gpu\n" in result.stderr
 
 
 def test_nobody_waits_for_statistics_that_nothing_asks_for() -> None:

@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from tests.cli.baseline_checkout import write_run
 from tests.verdicts.evidence import controls
 from tokgate.cli.main import main
+from tokgate.cli.report import selected
+from tokgate.errors import UsageError
 
 PROMISE = """
 from pathlib import Path
@@ -23,6 +25,11 @@ OPTIONS = """
 def pytest_addoption(parser):
     parser.addoption("--rejudge")
 """
+
+
+@pytest.fixture(autouse=True)
+def _the_checkouts_own_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:tokgate")
 
 
 @pytest.fixture
@@ -91,11 +98,32 @@ def test_a_run_of_another_checkout_is_judged_by_this_one(tmp_path: Path) -> None
     assert judged_again(here, "perf_tests", other / "reports" / "run").exit_code == 0
 
 
-def test_a_folder_without_a_configuration_of_pytest_is_refused(checkout: Path) -> None:
+def test_a_repository_may_have_no_configuration_of_pytest(checkout: Path) -> None:
     (checkout / "pyproject.toml").unlink()
-    result = judged_again(checkout, "perf_tests")
-    assert result.exit_code == 4
-    assert "tokgate --root PATH" in result.stderr
+    (checkout / "perf_tests" / "test_promise.py").write_text(
+        PROMISE.replace('== pytestconfig.rootpath / "pyproject.toml"', "is None")
+    )
+    assert judged_again(checkout, "perf_tests").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        ("perf_tests -m eagle3", ["--pyargs", "-meagle3", "tokgate.perf_tests"]),
+        ("perf_tests/test_drift.py::test_a", ["--pyargs", "tokgate.perf_tests.test_drift::test_a"]),
+        ("--pyargs tokgate.perf_tests.test_drift", ["--pyargs", "tokgate.perf_tests.test_drift"]),
+    ],
+)
+def test_what_a_repository_has_not_is_taken_from_tokgate(
+    tmp_path: Path, selection: str, words: list[str]
+) -> None:
+    assert selected(selection, tmp_path, tmp_path / "run") == words
+
+
+@pytest.mark.parametrize("more", ["mine", "--pyargs", "tokgate.perf_testsuite", "tokgate.perf_tests.a.b"])
+def test_a_module_that_is_no_promise_is_refused(tmp_path: Path, more: str) -> None:
+    with pytest.raises(UsageError, match="is more than parts of"):
+        selected(f"--pyargs {more}", tmp_path, tmp_path / "run")
 
 
 def test_a_missing_run_is_told_what_to_do_and_not_to_name_itself(checkout: Path) -> None:

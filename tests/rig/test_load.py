@@ -65,14 +65,14 @@ def test_a_missing_rig_lists_those_that_exist_and_the_nearest(checkout: Checkout
     checkout.write(name="kimi-k2.5-8gpu")
     with pytest.raises(RigError) as caught:
         load_rig("kimi-k2-8gpu", root=checkout.root)
-    assert "kimi-k2.5-8gpu, small" in caught.value.found
+    assert "kimi-k2.5-8gpu, sglang-cpu, sim-8gpu, small" in caught.value.found
     assert caught.value.do == 'use "kimi-k2.5-8gpu", the nearest name'
 
 
 @pytest.mark.parametrize("name", ["", "../rigs", "a/b/c", "x" * 5000, "nul\0", "/etc", "/etc/hostname.toml"])
 def test_an_odd_name_is_a_missing_rig(checkout: Checkout, name: str) -> None:
     checkout.write()
-    with pytest.raises(RigError, match="rigs that exist: small"):
+    with pytest.raises(RigError, match=r"rigs that exist: .*, small"):
         load_rig(name, root=checkout.root)
 
 

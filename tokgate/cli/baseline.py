@@ -11,13 +11,19 @@ import click
 
 from tokgate.cli.baseline_store import propose, say_if_simulated, update
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.complete import rigs_to_complete, runs_to_complete
+from tokgate.cli.folding import folded
+from tokgate.cli.help import Taught, TaughtGroup, teach
 from tokgate.cli.table import table
+from tokgate.cli.telling import tell
 from tokgate.errors import BaselineError, GateError
 from tokgate.records import LaunchEvidence, Outcome, RunEvidence, Verdict
 from tokgate.report import simulated
+from tokgate.report.run_named import with_run
 from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.rig.shipped import baselines_home
 from tokgate.session.run_folder import load_run
 from tokgate.verdicts.arm_restarts import taking
 from tokgate.verdicts.baselines.creep import crept
@@ -29,30 +35,50 @@ from tokgate.verdicts.checks.stored_baseline import stored_baseline
 from tokgate.verdicts.control_part import Control, controls_of
 from tokgate.verdicts.metrics import METRICS, Metric
 
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=runs_to_complete)
 
 
-@click.group()
+@click.group(
+    cls=TaughtGroup,
+    **teach(
+        examples=(
+            "tokgate baseline show sim-8gpu",
+            "tokgate baseline diff reports/latest",
+            'tokgate baseline update reports/latest --why "first good run of driver 580"',
+        ),
+        then=("tokgate history mybox",),
+    ),
+)
 def baseline() -> None:
-    """Stored baselines: baselines/<rig>/<identity>.json, every sample kept."""
+    """Store what good runs measured, and show what a run is compared with.
+
+    baselines/RIG/IDENTITY.json keeps every sample; runs of another identity are never compared with it.
+    """
 
 
 baseline.add_command(update)
 baseline.add_command(propose)
 
 
-@baseline.command()
-@click.argument("rig_name", metavar="RIG")
+@baseline.command(
+    cls=Taught,
+    **teach(
+        examples=("tokgate baseline show sim-8gpu",),
+        codes=((0, "shown"), (4, "there is none, or one is corrupt")),
+        then=("tokgate baseline diff reports/latest", "tokgate history sim-8gpu"),
+    ),
+)
+@click.argument("rig_name", metavar="RIG", shell_complete=rigs_to_complete)
 @pass_root
 def show(root: Path, rig_name: str) -> None:
     """Show the baselines stored for RIG; corrupt ones are an error."""
-    folder = folder_of(root, rig_name)
+    folder = folder_of(baselines_home(root, rig_name), rig_name)
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise BaselineError(
             tried=f"show the baselines of {rig_name}",
             found=f"no file in {folder.relative_to(root)}",
-            do='measure, then store: tokgate baseline update RUN --why "…"',
+            do='measure, then store: tokgate baseline update reports/latest --why "…"',
         )
     broken: list[BaselineError] = []
     stored: list[BaselineFile] = []
@@ -62,30 +88,41 @@ def show(root: Path, rig_name: str) -> None:
         except BaselineError as error:
             broken.append(error)
     if any(one.simulated for one in stored):
-        click.echo(simulated.banner(rig_name))
+        tell(simulated.banner(rig_name))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for one in stored:
         old = expired(_rig(root, rig_name), one.provenance.when, now)
-        click.echo(_described(one, old.words if old is not None else None) + "\n")
+        tell(_described(one, old.words if old is not None else None) + "\n")
     for earlier in broken[:-1]:
-        click.echo(f"{earlier}\n", err=True)
+        click.echo(folded(f"{earlier}\n"), err=True)
     if broken:
         raise broken[-1]
 
 
-@baseline.command()
+@baseline.command(
+    cls=Taught,
+    **teach(
+        examples=("tokgate baseline diff reports/latest",),
+        codes=((0, "shown, whatever it is"), (4, "RUN cannot be read")),
+        then=(
+            'tokgate baseline update reports/latest --why "driver 580"',
+            "tokgate compare reports/A reports/B",
+        ),
+    ),
+)
 @run_argument
 @pass_root
 def diff(root: Path, run: Path) -> None:
     """Show what RUN would be compared with, and the change per metric. Exit code 0 whatever it is."""
     evidence, rig = load_run(run)
     say_if_simulated(rig)
+    home = baselines_home(root, rig.name)
     arms: dict[str, list[LaunchEvidence]] = {}
     for launch in evidence.launches:
         if launch.launch.stands_for_arm:
             arms.setdefault(launch.launch.arm, []).append(launch)
     if not arms:
-        click.echo(f"no launch of {one_line(str(run))} stands for an arm: there is nothing to compare")
+        tell(f"no launch of {one_line(str(run))} stands for an arm: there is nothing to compare")
     for timed in arms.values():
         for workload in rig.workloads:
             launches = taking(timed, workload.name)
@@ -93,22 +130,22 @@ def diff(root: Path, run: Path) -> None:
             try:
                 identity = identity_of_launch(rig, launches[0], workload.name, evidence.fingerprint)
             except BaselineError as error:
-                click.echo(f"{runs} {workload.name}: {error.found}\n  do: {error.do}")
+                tell(f"{runs} {workload.name}: {error.found}\n  do: {with_run(error.do, str(run))}")
                 continue
-            stored = find(root, rig.name, identity)
-            click.echo(f"{runs} {workload.name}: against {_named(stored)}")
+            stored = find(home, rig.name, identity)
+            tell(f"{runs} {workload.name}: against {_named(stored)}")
             verdicts = stored_baseline(
                 rig,
                 launches,
                 workload.name,
                 stored,
                 evidence.fingerprint,
-                control=_control(root, rig, launches, workload.name, evidence),
+                control=_control(home, rig, launches, workload.name, evidence),
             )
             for verdict in verdicts:
-                click.echo(_line(verdict))
-            for line in _beside(verdicts[0]):
-                click.echo(f"    {one_line(line)}")
+                tell(_line(verdict))
+            for line in _beside(verdicts[0], run):
+                tell(f"    {one_line(line)}")
 
 
 def _control(
@@ -134,11 +171,11 @@ def _line(verdict: Verdict) -> str:
     return f"  {verdict.outcome.value:<12} {one_line(verdict.headline)}"
 
 
-def _beside(verdict: Verdict) -> list[str]:
+def _beside(verdict: Verdict, run: Path) -> list[str]:
     """Settings that differ from the nearest baseline, or facts that differ from this one."""
     lines = [f"{d.key}: {d.before or 'not set'} -> {d.now or 'not set'}" for d in verdict.differs]
     if verdict.outcome in (Outcome.NO_BASELINE, Outcome.INVALID) and verdict.do is not None:
-        lines.append(f"do: {verdict.do}")
+        lines.append(f"do: {with_run(verdict.do, str(run))}")
     return lines
 
 

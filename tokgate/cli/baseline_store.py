@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tokgate.cli.against import against
+from tokgate.cli.help import Taught, teach
 from tokgate.cli.judged import judged
 from tokgate.cli.storing import storing
 from tokgate.cli.telling import tell
@@ -28,7 +29,19 @@ from tokgate.verdicts.baselines.save import save_all, written
 from tokgate.verdicts.baselines.update import drafts
 
 
-@click.command()
+@click.command(
+    "update",
+    cls=Taught,
+    **teach(
+        examples=(
+            'tokgate baseline update reports/latest --why "first good run of driver 580"',
+            'tokgate baseline update reports/latest --append --why "one more day"',
+            'tokgate baseline update reports/A --arm eagle3-2step --replace --why "new drafter"',
+        ),
+        codes=((0, "stored"), (4, "refused: the error says why, and which option says otherwise")),
+        then=("tokgate baseline show mybox", "git diff baselines/"),
+    ),
+)
 @storing
 def update(root: Path, /, **asked: Any) -> None:
     """Store what the RUNs (folders below reports/) measured, as one baseline; refused when one of them is invalid.
@@ -41,7 +54,18 @@ def update(root: Path, /, **asked: Any) -> None:
     _tell(found, append=asked["append"], stored=True)
 
 
-@click.command()
+@click.command(
+    "propose",
+    cls=Taught,
+    **teach(
+        examples=(
+            'tokgate baseline propose reports/A reports/B reports/C --why "driver 580, three days"',
+            'tokgate baseline propose reports/latest --against origin/main --out /tmp/p --why "…"',
+        ),
+        codes=((0, "written"), (4, "refused: the error says why, and which option says otherwise")),
+        then=("git apply reports/proposals/20260101T120000-mybox/baselines.patch",),
+    ),
+)
 @click.option(
     "--against",
     "revision",

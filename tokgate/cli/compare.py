@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from tokgate.cli.telling import tell
+from tokgate.cli.complete import runs_to_complete
+from tokgate.cli.help import Taught, teach
+from tokgate.cli.telling import tell, tell_as_it_is
 from tokgate.errors import UsageError
 from tokgate.records import EXIT_CODES, Difference, Outcome
 from tokgate.report import figures, simulated, split_cells
@@ -26,9 +28,23 @@ from tokgate.verdicts.split import Split
 MOST_FACTS = 20  # in the terminal; --json has them all
 
 
-@click.command()
-@click.argument("run_a", type=click.Path(path_type=Path))
-@click.argument("run_b", type=click.Path(path_type=Path))
+@click.command(
+    cls=Taught,
+    **teach(
+        examples=(
+            "tokgate compare reports/A reports/B",
+            "tokgate compare reports/A reports/latest --arm eagle3-2step --json",
+        ),
+        codes=(
+            (0, "told, whatever it is"),
+            (4, "a folder cannot be read, or one machine is simulated"),
+            (11, "no number of the two could be compared"),
+        ),
+        then=("tokgate baseline diff reports/B",),
+    ),
+)
+@click.argument("run_a", type=click.Path(path_type=Path), shell_complete=runs_to_complete)
+@click.argument("run_b", type=click.Path(path_type=Path), shell_complete=runs_to_complete)
 @click.option("--arm", help="Only this arm; every arm that both runs measured by default.")
 @click.option("--workload", help="Only this workload; all that both have by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
@@ -44,7 +60,7 @@ def compare(
     root = context.find_object(Path)
     found = compare_runs(_load(run_a, root), _load(run_b, root), arm=arm, workload=workload)
     if as_json:
-        tell(json.dumps(finite(found.model_dump(mode="python")), indent=1, allow_nan=False))
+        tell_as_it_is(json.dumps(finite(found.model_dump(mode="python")), indent=1, allow_nan=False))
     else:
         for line in _lines(found):
             tell(line)

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.complete import rigs_to_complete
+from tokgate.cli.help import Taught, teach
 from tokgate.cli.table import table
 from tokgate.cli.telling import tell
 from tokgate.errors import GateError, UsageError
@@ -31,8 +33,18 @@ from tokgate.verdicts.metrics import METRICS, Metric
 _DEFAULT = ("decode_tok_s", "cycle_ms", "accept_length")
 
 
-@click.command()
-@click.argument("rig_name", metavar="RIG")
+@click.command(
+    cls=Taught,
+    **teach(
+        examples=(
+            "tokgate history sim-8gpu",
+            "tokgate history mybox --arm eagle3-2step --metric verify_ms --last 50",
+        ),
+        codes=((0, "shown, whatever is found"), (4, "there is no history of that rig")),
+        then=("tokgate compare reports/A reports/B",),
+    ),
+)
+@click.argument("rig_name", metavar="RIG", shell_complete=rigs_to_complete)
 @click.option(
     "--metric",
     "metrics",

@@ -1,4 +1,4 @@
-"""`tokgate`: one module per group of commands."""
+"""`tokgate`: one module per group of commands, in the order of a first hour."""
 
 from __future__ import annotations
 
@@ -10,29 +10,53 @@ import tokgate
 from tokgate.cli.baseline import baseline
 from tokgate.cli.checkout import find_checkout
 from tokgate.cli.compare import compare
-from tokgate.cli.errors import GateGroup
+from tokgate.cli.doctor import doctor
 from tokgate.cli.history import history
+from tokgate.cli.overview import Overview
 from tokgate.cli.report import report
 from tokgate.cli.rig import rig
 from tokgate.cli.selftest import selftest
+from tokgate.cli.sim import sim
 
 
-@click.group(cls=GateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Overview,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=(
+        "tokgate sim run healthy",
+        "tokgate rig init mybox",
+        "tokgate --root ../serving rig list",
+    ),
+    codes=(
+        (0, "done; of a judged run: every promise holds"),
+        (4, "the command line or a file is not in order; the error says what to do"),
+        (10, "inconclusive: the run could not see enough"),
+        (11, "invalid: the bench, not the code, is at fault; a host cannot be reached"),
+        (12, "no-baseline: nothing stored to compare with"),
+        (13, "regressed: slower than allowed, established"),
+    ),
+    then=("tokgate sim list", "tokgate sim run healthy"),
+)
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The checkout that holds rigs/, baselines/ and reports/. Default: the one around the working folder.",
+    help="The repository that holds rigs/, baselines/ and reports/. Default: the one around the working folder.",
 )
 @click.version_option(tokgate.__version__, prog_name="tokgate")
 @click.pass_context
 def main(context: click.Context, root: Path | None) -> None:
-    """The performance gate for SGLang servers."""
+    """The performance gate for SGLang servers with EAGLE-3.
+
+    It answers one question about a server: did this change make it slower, and why?
+    """
     context.obj = root.resolve() if root else find_checkout(Path.cwd())
 
 
+main.add_command(sim)
 main.add_command(rig)
-main.add_command(baseline)
+main.add_command(doctor)
 main.add_command(report)
+main.add_command(baseline)
 main.add_command(compare)
 main.add_command(history)
 main.add_command(selftest)

@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.complete import arms_to_complete, rigs_to_complete
+from tokgate.cli.help import Taught, TaughtGroup, teach
+from tokgate.cli.rig_check import check, filled
+from tokgate.cli.rig_init import init
+from tokgate.cli.rig_options import rig_set
 from tokgate.cli.table import table
 from tokgate.errors import RigError, UsageError
-from tokgate.records.nccl import NcclLint
 from tokgate.report import simulated
-from tokgate.rig.advice import advise
-from tokgate.rig.arguments.lint import lint_arguments
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import ArmSpec, Rig
 from tokgate.rig.nearest import known_names
+from tokgate.rig.reference import reference_text
 from tokgate.rig.schema import schema_text
 from tokgate.rig.spelling import spell
 from tokgate.rig.workload import TextPrompts
 from tokgate.server.command_line import MASK, launch_line, rig_line
-from tokgate.server.nccl_lint import lint_nccl
-from tokgate.session.preamble import describe_instruments, describe_line_with_instruments
-from tokgate.session.sweep_plan import describe_sweep
+from tokgate.session.preamble import describe_line_with_instruments
 
-_WIDTH = 80
 
-rig_set = click.option(
-    "--rig-set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change one value, such as server.args.tp_size=4 or arms.eagle3-2step.num_steps=3. May be repeated.",
+@click.group(
+    "rig",
+    cls=TaughtGroup,
+    **teach(
+        examples=(
+            "tokgate rig init mybox",
+            "tokgate rig list",
+            "tokgate rig show sim-8gpu --arm eagle3-2step",
+        ),
+        then=("tokgate doctor --rig mybox",),
+    ),
 )
-
-
-@click.group()
 def rig() -> None:
     """Rig files: which host, GPUs, server, arms, workloads, budgets."""
 
 
-@rig.command("list")
+rig.add_command(init)
+rig.add_command(check)
+
+
+@rig.command(
+    "list",
+    cls=Taught,
+    **teach(examples=("tokgate rig list",), then=("tokgate rig show sim-8gpu", "tokgate rig init mybox")),
+)
 @pass_root
 def list_rigs(root: Path) -> None:
     """List the rigs of this checkout; broken ones say so."""
@@ -63,9 +72,22 @@ def list_rigs(root: Path) -> None:
     click.echo(table(("rig", "", "description"), rows))
 
 
-@rig.command()
-@click.argument("name")
-@click.option("--arm", "arm_name", help="Print the server's shell lines for this arm.")
+@rig.command(
+    "show",
+    cls=Taught,
+    **teach(
+        examples=(
+            "tokgate rig show kimi-k2.5-8gpu",
+            "tokgate rig show kimi-k2.5-8gpu --arm eagle3-2step",
+            "tokgate rig show sim-8gpu --arm baseline --rig-set server.args.tp_size=4",
+        ),
+        then=("tokgate rig check kimi-k2.5-8gpu", "tokgate doctor --rig kimi-k2.5-8gpu"),
+    ),
+)
+@click.argument("name", shell_complete=rigs_to_complete)
+@click.option(
+    "--arm", "arm_name", shell_complete=arms_to_complete, help="Print the server's shell lines for this arm."
+)
 @rig_set
 @pass_root
 def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) -> None:
@@ -79,48 +101,23 @@ def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) 
         click.echo(_lines(loaded, _arm(loaded, arm_name)))
 
 
-@rig.command()
-@click.argument("names", nargs=-1)
-@click.option("--strict", is_flag=True, help="Exit with 4 where there is a warning, too.")
-@rig_set
-@pass_root
-def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bool) -> None:
-    """Check rigs, all of them when none is named; every problem is listed.
-
-    Below a rig in order stands what NCCL and SGLang would make of its settings, and what too few starts can't tell:
-    warnings say that something will not happen as written, notes are worth knowing. Then follow the launches with
-    instruments, the limits that are derived from break-even, and the sweep.
-    """
-    errors: list[UsageError] = []
-    for name in names or rig_names(root):
-        try:
-            loaded = load_rig(name, root=root, overrides=overrides)
-        except RigError as error:
-            errors.append(error)
-        else:
-            findings = sorted(
-                (*lint_nccl(loaded), *lint_arguments(loaded), *advise(loaded)),
-                key=lambda f: f.severity == "note",
-            )
-            warnings = _counted(findings)
-            label = f", {simulated.WORD}" if loaded.simulated else ""
-            click.echo(f"{name}: {f'in order, {warnings}' if warnings else 'ok'}{label}")
-            for finding in findings:
-                click.echo(_told(finding))
-            for words in (*describe_instruments(loaded), *describe_sweep(loaded)):
-                click.echo(_wrapped(words, indent=2))
-            if warnings and strict:
-                errors.append(_too_many(name, warnings))
-    for earlier in errors[:-1]:
-        click.echo(f"{earlier}\n", err=True)
-    if errors:
-        raise errors[-1]
-
-
-@rig.command()
+@rig.command(
+    "schema",
+    cls=Taught,
+    **teach(examples=("tokgate rig schema > rigs/schema.json",), then=("tokgate rig check",)),
+)
 def schema() -> None:
     """Print the JSON schema of rig files."""
     click.echo(schema_text(), nl=False)
+
+
+@rig.command(
+    cls=Taught,
+    **teach(examples=("tokgate rig reference > docs/rig-reference.md",), then=("tokgate rig schema",)),
+)
+def reference() -> None:
+    """Print what every key of a rig means, as Markdown: docs/rig-reference.md."""
+    click.echo(reference_text(), nl=False)
 
 
 def _arm(loaded: Rig, name: str) -> ArmSpec:
@@ -191,43 +188,10 @@ def _lines(loaded: Rig, arm: ArmSpec) -> str:
     ]
     changes = ["What the gate changes, and why:"]
     for addition in launched.line.additions:
-        changes += [_wrapped(addition.what, indent=2), _wrapped(addition.reason, indent=6)]
+        changes += [filled(addition.what, indent=2), filled(addition.reason, indent=6)]
     parts.append("\n".join(changes))
     passed = ", ".join(loaded.server.pass_environment) or "nothing"
-    parts += [_wrapped(words) for words in describe_line_with_instruments(loaded, arm.name)]
+    parts += [filled(words) for words in describe_line_with_instruments(loaded, arm.name)]
     closed = f"The environment is closed: besides the variables above the server gets, from the host, only {passed}."
-    parts.append(_wrapped(closed))
+    parts.append(filled(closed))
     return "\n\n".join(parts)
-
-
-def _counted(findings: Sequence[NcclLint]) -> str:
-    warnings = sum(f.severity != "note" for f in findings)
-    return f"{warnings} warning{'s' if warnings > 1 else ''}" if warnings else ""
-
-
-def _too_many(name: str, warnings: str) -> UsageError:
-    return UsageError(
-        tried=f"check the rig {spell(name)} strictly",
-        found=f"{warnings}, listed above",
-        do="mend what they name, or leave out --strict",
-    )
-
-
-def _told(finding: NcclLint) -> str:
-    value = "" if finding.value is None else f" = {spell(finding.value)}"
-    head = _wrapped(f"{finding.severity}: {finding.variable}{value}: {finding.what}", indent=2)
-    return "\n".join(
-        (head, _wrapped(f"do: {finding.do}", indent=6), _wrapped(f"({finding.source})", indent=6))
-    )
-
-
-def _wrapped(text: str, *, indent: int = 0) -> str:
-    margin = " " * indent
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=margin,
-        subsequent_indent=margin,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -12,7 +12,9 @@ from types import FrameType
 import click
 
 from tokgate.cli.checkout import pass_root
-from tokgate.cli.rig import rig_set
+from tokgate.cli.complete import arms_to_complete, rigs_to_complete
+from tokgate.cli.help import Taught, teach
+from tokgate.cli.rig_options import rig_set
 from tokgate.cli.selftest_result import result
 from tokgate.cli.telling import tell
 from tokgate.errors import UsageError
@@ -21,6 +23,7 @@ from tokgate.records.selftest import SelfTest
 from tokgate.report import simulated
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.rig.shipped import is_checkout, shipped_root
 from tokgate.session.commit import commit_of
 from tokgate.session.selftest import SelfTesting
 from tokgate.session.selftest_plan import Asked, check, describe, too_little
@@ -32,9 +35,31 @@ INTERRUPTED = 2  # pytest's own code for it
 MOST_STORED = 4  # with as many again they confirm a loss
 
 
-@click.command()
-@click.option("--rig", "name", required=True, metavar="NAME", help="The rig whose host is tested.")
-@click.option("--arm", help="The arm to launch. Default: the first one with EAGLE-3, else the control arm.")
+@click.command(
+    cls=Taught,
+    **teach(
+        examples=(
+            "tokgate selftest --rig mybox --dry-run",
+            "tokgate selftest --rig mybox --budget 3600",
+            "tokgate selftest --rig mybox --show",
+        ),
+        codes=((0, "done"), (10, "broken off early; what there is is kept"), (11, "nothing can be measured")),
+        then=("pytest perf_tests -m eagle3 --rig mybox",),
+    ),
+)
+@click.option(
+    "--rig",
+    "name",
+    required=True,
+    metavar="NAME",
+    shell_complete=rigs_to_complete,
+    help="The rig whose host is tested.",
+)
+@click.option(
+    "--arm",
+    shell_complete=arms_to_complete,
+    help="The arm to launch. Default: the first one with EAGLE-3, else the control arm.",
+)
 @click.option("--workload", "workloads", multiple=True, help="May be repeated. Default: the rig's first one.")
 @click.option("--restarts", default=8, show_default=True, help="Server runs, those of the baseline counted.")
 @click.option(
@@ -123,7 +148,14 @@ def selftest(
     name = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}-{rig.name}-selftest"
     folder = (report_dir or root / "reports").resolve() / name
     testing = SelfTesting(
-        rig, asked, name=name, folder=folder, root=root, store=place, commit=commit_of(root), say=tell
+        rig,
+        asked,
+        name=name,
+        folder=folder,
+        root=root,
+        store=place,
+        commit=commit_of(shipped_root()) if is_checkout() else None,
+        say=tell,
     )
     file = place / FOLDER / rig.name / f"{name}.json"
     try:

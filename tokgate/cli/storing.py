@@ -9,9 +9,17 @@ from pathlib import Path
 import click
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.complete import runs_to_complete
 
 _OPTIONS = (
-    click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path)),
+    click.argument(
+        "runs",
+        nargs=-1,
+        required=True,
+        metavar="RUN...",
+        type=click.Path(path_type=Path),
+        shell_complete=runs_to_complete,
+    ),
     click.option("--why", required=True, help="The reason, for whoever reads it in a year."),
     click.option("--arm", help="Only this arm; all arms of the runs by default."),
     click.option(

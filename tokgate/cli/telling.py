@@ -8,9 +8,20 @@ import sys
 
 import click
 
+from .folding import folded
+
+
+def tell_as_it_is(line: str) -> None:
+    """Print what a program reads, as `tell` does, and fold nothing."""
+    _print(line)
+
 
 def tell(line: str) -> None:
-    """Print a line. A reader that has gone away, `| head -3` or a closed terminal, ends nothing: the rest goes nowhere."""
+    """Print a line, folded to the terminal. A reader that has gone away, `| head -3` or a closed terminal, ends nothing: the rest goes nowhere."""
+    _print(folded(line))
+
+
+def _print(line: str) -> None:
     try:
         click.echo(line)
     except OSError as error:

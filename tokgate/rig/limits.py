@@ -47,10 +47,12 @@ class BaselinesSpec(Record):
 class LosslessSpec(Record):
     """Speculation must not change what is said."""
 
-    mode: Literal["exact", "near-tie"]
-    prompts: Name
-    count: PositiveInt = 4
-    output_tokens: PositiveInt = 64
+    mode: Literal["exact", "near-tie"] = Field(
+        description="exact: equal token ids; near-tie: a first divergence within max_gap is forgiven"
+    )
+    prompts: Name = Field(description="name of a prompt set")
+    count: PositiveInt = Field(4, description="prompts that are compared")
+    output_tokens: PositiveInt = Field(64, description="tokens of each answer")
     max_gap: float = Field(
         0.05,
         ge=0,
@@ -61,11 +63,11 @@ class LosslessSpec(Record):
 class Budget(Record):
     """A limit on one metric: fixed, or derived from where speculation breaks even."""
 
-    metric: str
+    metric: str = Field(description="one of docs/metrics.md, such as decode_tok_s or verify_ms")
     arm: str = Field("*", description="arm name, or * for all")
     workload: str = Field("*", description="workload name, or * for all")
-    at_least: Limit | None = None
-    at_most: Limit | None = None
+    at_least: Limit | None = Field(None, description="a floor, in the metric's unit")
+    at_most: Limit | None = Field(None, description="a ceiling, in the metric's unit")
     break_even_margin: float | None = Field(
         None,
         description="instead of a number: the limit with which speculation still wins by this much over the control "
@@ -98,13 +100,15 @@ class Floor(Record):
     """The smallest change worth calling; both must be exceeded."""
 
     # A hundred times as much is never called; far beyond it, sums with it run over.
-    relative: float = Field(0.03, ge=0, le=100.0)
+    relative: float = Field(0.03, ge=0, le=100.0, description="a share: 0.02 for 2 %")
     absolute: float = Field(0.0, ge=0, le=LARGEST, description="in the metric's unit")
 
 
 class Twin(Record):
     """What speculation must gain over the control arm of the same session."""
 
-    arm: str = "*"
-    workload: str = "*"
+    arm: str = Field("*", description="arm name, or * for all")
+    workload: str = Field(
+        "*", description="workload name, or * for all; of several entries the most particular counts"
+    )
     at_least: float = Field(1.0, gt=0, description="speed-up: 1.0 means not slower")

@@ -35,6 +35,8 @@ class HostSpec(Record):
 
 
 class GpuSpec(Record):
+    """The GPUs that the host must have, and when one of them counts as clean."""
+
     count: int = Field(ge=0, description="GPUs the host must have; 0 for a CPU rig")
     model: str | None = Field(None, description="text that every GPU's name must contain")
     tolerance_mib: float = Field(0.0, ge=0, description="allocated memory a clean GPU may show")
@@ -47,9 +49,11 @@ class GpuSpec(Record):
 
 
 class ServerSpec(Record):
+    """One SGLang server as a person would start it; every arm adds its own to it."""
+
     python: str = Field(description="the interpreter that has SGLang")
-    module: str = "sglang.launch_server"
-    model_path: str
+    module: str = Field("sglang.launch_server", description="run as `python -m MODULE`")
+    model_path: str = Field(description="the target model: --model-path")
     args: dict[str, ArgValue] = Field(
         default={}, description="server arguments in order, `tp_size = 8` for --tp-size 8"
     )
@@ -68,7 +72,7 @@ class ServerSpec(Record):
         "loopback", description="loopback replaces --host by 127.0.0.1"
     )
     port: Literal["free", "as-written"] = Field("free", description="free: a new port for every start")
-    start_timeout_s: PositiveFloat = 600.0
+    start_timeout_s: PositiveFloat = Field(600.0, description="from the launch to the first generated tokens")
     silence_timeout_s: PositiveFloat = Field(
         300.0, description="no log growth for this long during the start: silent"
     )

@@ -19,8 +19,10 @@ from .workload import PromptSet, WorkloadSpec
 class ArmSpec(Record):
     """One server configuration under measurement."""
 
-    name: Name
-    kind: Literal["baseline", "eagle3"]
+    name: Name = Field(description="reports, budgets and baselines call it so")
+    kind: Literal["baseline", "eagle3"] = Field(
+        description="baseline, the plain server: exactly one; or eagle3"
+    )
     draft_model_path: str | None = Field(None, description="the path of the draft model")
     num_steps: PositiveInt | None = Field(None, description="the draft steps of one cycle")
     topk: PositiveInt | None = Field(None, description="the branches of each draft step, 1 for a chain")
@@ -31,7 +33,9 @@ class ArmSpec(Record):
     args: dict[str, ArgValue] = Field(
         default={}, description="arguments of this arm only, after the speculative ones"
     )
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(
+        default={}, description="variables of this arm only; they replace the server's"
+    )
 
     @model_validator(mode="after")
     def _kind_and_settings_agree(self) -> ArmSpec:
@@ -56,12 +60,14 @@ class ArmSpec(Record):
 
 
 class Rig(Record):
-    schema_number: Literal[1] = 1
+    """The file itself: what stands above its first table, and which tables it has."""
+
+    schema_number: Literal[1] = Field(1, description="the format of the file")
     checkout: str | None = Field(
         None, description="set by the loader, never written in a file: what {root} became"
     )
-    name: Name
-    description: str = ""
+    name: Name = Field(description="must be the file's name")
+    description: str = Field("", description="one line for reports and `tokgate rig list`")
     simulated: bool = Field(False, description="a simulated machine: never compared with a real one")
     host: HostSpec = HostSpec()
     gpus: GpuSpec

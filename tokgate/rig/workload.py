@@ -15,10 +15,10 @@ class TokenIdPrompts(Record):
     """Uniformly random token ids, the same for the same seed: prompts[i] depends on seed and i alone."""
 
     kind: Literal["token-ids"]
-    length: PositiveInt
-    first_id: int = Field(ge=0)
-    last_id: int = Field(ge=0)
-    seed: int = 0
+    length: PositiveInt = Field(description="tokens of each prompt")
+    first_id: int = Field(ge=0, description="the smallest id that is drawn")
+    last_id: int = Field(ge=0, description="the largest; both must be in the model's vocabulary")
+    seed: int = Field(0, description="another seed is another workload")
 
 
 class TextPrompts(Record):
@@ -35,10 +35,15 @@ PromptSet = Annotated[TokenIdPrompts | TextPrompts, Field(discriminator="kind")]
 
 
 class WorkloadSpec(Record):
-    name: Name
-    endpoint: Literal["generate", "completions", "chat"] = "generate"
+    """What one server is asked, and how many times."""
+
+    name: Name = Field(description="budgets, twins and reports call it so")
+    endpoint: Literal["generate", "completions", "chat"] = Field(
+        "generate",
+        description="generate tells most of all; the OpenAI endpoints tell no decode time of their own",
+    )
     prompts: Name = Field(description="name of a prompt set")
-    concurrency: PositiveInt = 1
+    concurrency: PositiveInt = Field(1, description="requests sent at the same moment")
     output_tokens: PositiveInt = Field(description="exactly this many: end-of-sequence is ignored")
     repeats: PositiveInt = Field(description="barrier starts; each makes `concurrency` generations")
     warmup: int = Field(1, ge=0, description="barrier starts before those, measured but not judged")

@@ -17,20 +17,26 @@ _SSH = re.compile(
 
 
 def broken_host(rig: Rig) -> Iterator[Problem]:
-    address = rig.host.testinfra
+    problem = host_problem(rig.host.testinfra)
+    if problem is not None:
+        yield problem
+
+
+def host_problem(address: str) -> Problem | None:
+    """Say what is wrong with the address of a host; None: nothing."""
     path = ("host", "testinfra")
     user, at, _ = address.rpartition("@")
     if at and ":" in user.rpartition("://")[2]:
         # The value is not repeated: it is a secret.
-        yield Problem(
+        return Problem(
             path,
             "an address with a password in it",
             "a key instead: host.ssh_identity, an ssh_config, or the agent",
         )
-        return
     if address == "local://":
-        return
+        return None
     read = _SSH.fullmatch(address)
     if read is None or not 0 < int(read["port"] or 22) < 65536:
         meant = f"; ssh://{address} perhaps" if _SSH.fullmatch(f"ssh://{address}") else ""
-        yield Problem(path, spell(address), _WANTED + meant)
+        return Problem(path, spell(address), _WANTED + meant)
+    return None
