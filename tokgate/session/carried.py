@@ -1,4 +1,4 @@
-"""A folder of the checkout that a server is to load, carried to where the server runs."""
+"""A folder of tokgate that a server is to load, carried to where the server runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokgate.hosts.connection import Host
 def carried(host: Host, root: Path, name: str, there: str, *, tried: str, do: str) -> str:
     """Return the path on the host of `root`/`name`: itself on this machine, a copy in the folder `there` elsewhere.
 
-    BenchFault, with `tried` and `do`: the checkout has no such folder, or it cannot be copied.
+    BenchFault, with `tried` and `do`: there is no such folder, or it cannot be copied.
     """
     here = root / name
     files = sorted(p for p in here.rglob("*") if p.is_file() and "__pycache__" not in p.parts)

@@ -48,7 +48,7 @@ class Instruments:
     folder: RunFolder
     launch_id: str
     rig: Rig
-    root: Path  # the checkout that has the probe
+    root: Path  # the folder that has the probe
     there: str | None = field(default=None, init=False)
     switch: ProbeSwitch | None = field(default=None, init=False)
 
@@ -78,7 +78,7 @@ class Instruments:
             PROBE,
             there,
             tried="to equip a launch with the probe",
-            do="run the gate from a whole checkout, or set instruments.skip in the rig, with the reason",
+            do="run the gate from a whole checkout, install tokgate anew, or set instruments.skip in the rig, with the reason",
         )
         return Equipment(python_path=(probe,), variables=tuple(variables))
 

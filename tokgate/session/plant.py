@@ -25,7 +25,7 @@ class Plant:
     """Of one server run: `equip` before it starts, `order` while it runs."""
 
     host: Host
-    root: Path  # the checkout that has the plant
+    root: Path  # the folder that has the plant
     path: str | None = field(default=None, init=False)
 
     def equip(self, there: str) -> Equipment:
@@ -38,7 +38,7 @@ class Plant:
             PLANT,
             there,
             tried="to equip a server run with the plant",
-            do="run the self-test from a whole checkout",
+            do="run the self-test from a whole checkout, or install tokgate anew",
         )
         return Equipment(python_path=(folder,), variables=(Extra("TOKGATE_PLANT", f"@{self.path}", _WHY),))
 

@@ -36,8 +36,9 @@ from tokgate.records import (
     SamplingStep,
 )
 from tokgate.records.redactor import Redactor
-from tokgate.records.telemetry import TelemetryRow
+from tokgate.records.telemetry import Curves, TelemetryRow
 from tokgate.rig.models import Rig
+from tokgate.stats.curves import curves_of
 from tokgate.stats.samples import batch_samples, samples_of
 from tokgate.stats.windows import windows_of
 
@@ -105,10 +106,11 @@ class RunFolder:
             file.write(self._redactor.clean(lines))
 
     def write_launch(self, evidence: LaunchEvidence) -> None:
-        """Write everything but generations (appended already), samples, windows and phases (computed)."""
+        """Write everything but generations (appended already) and what is computed: samples, windows, curves, phases."""
+        computed = {"samples": (), "windows": (), "curves": Curves(), "phases": None}
         self.write_record(
             f"launches/{evidence.launch.id}/launch.json",
-            evidence.model_copy(update={"generations": (), "samples": (), "windows": (), "phases": None}),
+            evidence.model_copy(update={"generations": (), **computed}),
         )
 
 
@@ -141,8 +143,9 @@ def load_launch(folder: Path) -> LaunchEvidence:
         if line.strip()
     )
     gpus = evidence.telemetry.gpus if evidence.telemetry is not None else 0
-    windows = windows_of(generations, load_telemetry(folder / TELEMETRY), gpus=gpus)
-    whole = with_samples(evidence.model_copy(update={"generations": generations, "windows": windows}))
+    rows = load_telemetry(folder / TELEMETRY)
+    computed = {"windows": windows_of(generations, rows, gpus=gpus), "curves": curves_of(rows)}
+    whole = with_samples(evidence.model_copy(update={"generations": generations, **computed}))
     return whole.model_copy(update={"phases": phases_of(folder, whole)})
 
 

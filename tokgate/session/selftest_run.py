@@ -11,6 +11,7 @@ from tokgate.errors import BenchFault, StartFault
 from tokgate.hosts.clean_slate import look
 from tokgate.records import Launch, LaunchEvidence, Verdict
 from tokgate.records.selftest import Block, PlantedLaunch
+from tokgate.rig.shipped import shipped_root
 from tokgate.server.launch import RunningServer, start
 from tokgate.server.port import written_port
 from tokgate.verdicts.establish import establish
@@ -45,7 +46,7 @@ class PlantedRun:
         self._stand, self._asked, self._launch, self._cells = stand, asked, launch, cells
         self._rig = rig_of(stand.rig, asked, cells)
         self._notes = LaunchNotes(stand.folder, launch)
-        self._plant = Plant(stand.host, stand.root)
+        self._plant = Plant(stand.host, shipped_root())
         self._not_planted: dict[str, str] = {}  # block -> why
 
     def run(self) -> None:
