@@ -41,7 +41,7 @@ venv: .venv/stamp
 .venv/stamp: pyproject.toml
 	@$(NEEDS_PYTHON); rm -f .venv/stamp; \
 	$(VENV) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv; \
-	echo "venv       [  0.0 s] installing tokgate and what its tests need"; \
+	echo "venv       [  0.0 s] installing tokgate and what its tests need: one or two minutes"; \
 	$(VENV) -m pip install -qq --no-input --disable-pip-version-check --progress-bar off -e '.[dev]'; \
 	touch .venv/stamp; \
 	echo "venv       [$$(printf '%3d' $$SECONDS).0 s] ready in .venv"

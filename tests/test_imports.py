@@ -156,6 +156,8 @@ def _wrong_direction(here: str, there: str) -> str | None:
     if here == "tokgate" or there == "tokgate":
         # tokgate/__init__.py holds nothing but the version.
         return None if there == "tokgate" else "tokgate/__init__.py imports no room"
+    if here == "tokgate.__main__":
+        return None if there == "tokgate.cli" else "python -m tokgate is the command line alone"
     room, other = here.removeprefix("tokgate."), there.removeprefix("tokgate.")
     if room not in ROOMS:
         return f"the room {room} is not in the table"

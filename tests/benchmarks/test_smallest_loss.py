@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("simbox")  # by way of benchmarks.gate_sessions
+
 from benchmarks.smallest_loss import Design, aa, measured, served_s, simulated
 from tokgate.records import Fingerprint
 from tokgate.records.selftest import Block, PlantedLaunch, Rate, SelfTest

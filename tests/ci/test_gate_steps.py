@@ -87,12 +87,13 @@ def collected(runner: Runner, files: dict[str, str]) -> tuple[int, str]:
 
 
 def test_the_summary_is_this_runs(runner: Runner) -> None:
-    verdict = json.dumps({"headline": "one line\ncode=0\nand more"})
+    verdict = json.dumps({"headline": "one line\ncode=0\nand more", "simulated": False})
     code, said = collected(runner, {"summary.md": "# tokgate PASS", "verdict.json": verdict})
     assert code == 0, said
     assert runner.summary == "# tokgate PASS"
     assert runner.outputs["headline"] == "one line code=0 and more"
     assert runner.outputs["run"].endswith("20261130T000000-mybox")
+    assert runner.outputs["simulated"] == "no"
     assert "code" not in runner.outputs
 
 
@@ -111,11 +112,20 @@ def test_what_is_missing_is_said(runner: Runner, files: dict[str, str], said: st
     assert said in runner.summary
 
 
+WHOLE = {
+    "RIG": "mybox",
+    "REQUIRED_RIG": "mybox",
+    "SELECTION": "eagle3",
+    "OPTIONS": "",
+    "SIMULATED": "no",
+}
+
+
 def told(runner: Runner, code: str, **more: str) -> tuple[int, dict[str, str]]:
     runner.install(runner.programs / "gh", f'printf "%s\\n" "$@" >"{runner.temp}/asked"')
     ended, _ = runner.run(
         script("tell", "Set the check `tokgate`"),
-        {"CODE": code, "RESULT": "failure", "HEADLINE": "h", "SHA": "abc", "NEUTRAL": "", **more},
+        {"CODE": code, "RESULT": "failure", "HEADLINE": "h", "SHA": "abc", "NEUTRAL": "", **WHOLE, **more},
     )
     asked = (runner.temp / "asked").read_text().splitlines()
     assert asked[1] == "repos/owner/name/check-runs"
@@ -149,6 +159,56 @@ def test_what_stands_in_the_way_of_a_merge(runner: Runner, code: str, neutral: s
     ended, asked = told(runner, code, NEUTRAL=neutral)
     assert (asked["name"], asked["head_sha"], asked["conclusion"]) == ("tokgate", "abc", conclusion)
     assert ended == (conclusion not in ("success", "neutral"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"SIMULATED": "yes"}, "SIMULATED: "),
+        ({"SIMULATED": ""}, "on a machine not known to be real: "),
+        ({"RIG": "quick"}, "of the rig quick, not mybox: "),
+        ({"REQUIRED_RIG": ""}, "of the rig mybox, not one of TOKGATE_RIG: "),
+        ({"SELECTION": "verify"}, "of -m verify alone: "),
+        ({"SELECTION": "sweep"}, "of -m sweep alone: "),
+        ({"SELECTION": "baseline"}, "of -m baseline alone: "),
+        ({"OPTIONS": "-k lossless"}, "with -k lossless: "),
+        ({"OPTIONS": "--rejudge=reports/latest"}, "with --rejudge=reports/latest: "),
+        ({"OPTIONS": "--rig-set server.python=/x -k a"}, "with --rig-set server.python=/x -k a: "),
+        ({"OPTIONS": "--rig-set floors.relative=0.9"}, "with --rig-set floors.relative=0.9: "),
+    ],
+)
+def test_a_part_or_a_simulation_never_sets_the_required_check(
+    runner: Runner, asked: dict[str, str], says: str
+) -> None:
+    ended, check = told(runner, "0", **asked)
+    assert (check["name"], check["conclusion"]) == ("tokgate-partial", "neutral")
+    assert check["output[title]"] == f"{says}every promise holds"
+    assert ended == 0
+    if asked.get("SIMULATED") != "":
+        # GitHub takes a neutral check for kept as well, so that must not be the required one either.
+        _, check = told(runner, "12", NEUTRAL="12", **asked)
+        assert (check["name"], check["conclusion"]) == ("tokgate-partial", "neutral")
+        ended, check = told(runner, "13", **asked)
+        assert (check["name"], check["conclusion"], ended) == ("tokgate-partial", "failure", 1)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"SELECTION": "eagle3 or nccl"}, {"OPTIONS": "--rig-set server.python=/srv/builds/1234/bin/python3"}],
+)
+def test_the_whole_gate_of_another_build_sets_it(runner: Runner, asked: dict[str, str]) -> None:
+    _, check = told(runner, "0", **asked)
+    assert (check["name"], check["conclusion"]) == ("tokgate", "success")
+
+
+def test_without_a_rig_nothing_is_measured_and_the_check_says_what_to_set(runner: Runner) -> None:
+    ended, said = runner.run(script("gate", "Know the rig"), {"RIG": ""})
+    assert (ended, "TOKGATE_RIG" in said) == (1, True)
+    assert runner.run(script("gate", "Know the rig"), {"RIG": "mybox"})[0] == 0
+    assert "sim-8gpu" not in (ROOT / ".github" / "workflows" / "gate.yml").read_text()
+    _, check = told(runner, "", RIG="", REQUIRED_RIG="", SIMULATED="")
+    assert (check["name"], check["conclusion"]) == ("tokgate", "failure")
+    assert check["output[title]"] == "no rig to measure: the variable TOKGATE_RIG is not set"
 
 
 def test_a_headline_is_text_and_nothing_else(runner: Runner) -> None:
@@ -186,6 +246,7 @@ def test_the_box_is_really_looked_at(runner: Runner) -> None:
     assert runner.run(script("gate", "Collect"), cwd=ROOT)[0] == 0
     assert runner.outputs["code"] == "0"
     assert "SIMULATED PASS" in runner.summary
+    assert runner.outputs["simulated"] == "yes"
     kept = {path.name for path in Path(runner.outputs["run"]).iterdir()}
     assert {"verdict.json", "junit.xml", "report.html", "summary.md"} <= kept
     _reporters_can_read(Path(runner.outputs["run"]) / "junit.xml")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,35 @@ def test_gitlab_reads_what_the_documentation_offers() -> None:
     (block,) = re.findall(r"^(    # \.gitlab-ci\.yml\n(?:    .*\n|\n)+)", page, re.MULTILINE)
     schema = files("check_jsonschema") / "builtin_schemas" / "vendor" / "gitlab-ci.json"
     jsonschema.validate(yaml.safe_load(block), json.loads(schema.read_text(encoding="utf-8")))
+
+
+def test_github_reads_what_other_repositories_are_offered_and_it_ends_well_without_a_report(
+    tmp_path: Path,
+) -> None:
+    page = (FOLDER.parents[1] / "docs" / "other-repositories.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    schema = files("check_jsonschema") / "builtin_schemas" / "vendor" / "github-workflows.json"
+    # YAML 1.1 reads `on` as true.
+    workflow = {{True: "on"}.get(key, key): value for key, value in yaml.safe_load(block).items()}
+    jsonschema.validate(workflow, json.loads(schema.read_text(encoding="utf-8")))
+    (keep,) = (s["run"] for s in workflow["jobs"]["gate"]["steps"] if s.get("id") == "kept")
+    for reported in (False, True):
+        home = tmp_path / str(reported)
+        (home / "tokgate-reports").mkdir(parents=True)
+        (home / "begun").touch()
+        os.utime(home / "begun", (1, 1))
+        if reported:
+            (home / "tokgate-reports" / "20261130T000000-mybox").mkdir()
+            (home / "tokgate-reports" / "20261130T000000-mybox" / "summary.md").write_text("# tokgate PASS")
+        told = {
+            "HOME": home,
+            "RUNNER_TEMP": home,
+            "GITHUB_OUTPUT": home / "o",
+            "GITHUB_STEP_SUMMARY": home / "s",
+        }
+        env = {**os.environ, **{name: str(path) for name, path in told.items()}}
+        subprocess.run(("bash", "-e", "-c", keep), env=env, check=True)
+        assert ("# tokgate PASS" if reported else "No report") in (home / "s").read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)

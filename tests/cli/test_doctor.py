@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import signal
+import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from tokgate.cli.main import main
@@ -60,3 +66,28 @@ def test_the_list_names_every_check_and_makes_none() -> None:
     lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [check.name for check in CHECKS]
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whatever_ends_it_the_cursor_is_shown_again(number: signal.Signals, tmp_path: Path) -> None:
+    hang = tmp_path / "nvidia-smi"
+    hang.write_text("#!/bin/sh\nexec sleep 60\n")
+    hang.chmod(0o755)
+    words = ["doctor", "--rig", "kimi-k2.5-8gpu", "--quick", "--rig-set", f'host.path=["{tmp_path}"]',
+             "--rig-set", "gpus.reader=nvidia-smi", "--rig-set", f"host.work_dir={tmp_path}"]  # fmt: skip
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        os.environ.pop("CI", None)
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, "-c", "from tokgate.cli.main import main; main()", *words])
+    said = b""
+    while b"checks made" not in said:
+        said += os.read(terminal, 4096)
+    os.kill(pid, number)
+    with contextlib.suppress(OSError):  # the end of a terminal's other side is an error
+        while more := os.read(terminal, 4096):
+            said += more
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    assert said.rfind(b"\x1b[?25h") > said.rfind(b"\x1b[?25l") >= 0

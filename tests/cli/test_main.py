@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,28 @@ def test_nobody_waits_for_statistics_that_nothing_asks_for() -> None:
         [sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=True
     ).stdout
     assert said.split() == []
+
+
+def test_a_disk_that_is_full_is_told_without_a_traceback() -> None:
+    with Path("/dev/full").open("w") as full:
+        argv = [sys.executable, "-c", "from tokgate.cli.main import main; main()", "doctor", "--list"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr.startswith("tried: ")
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_of_another_encoding_gets_what_it_can_show() -> None:
+    argv = [sys.executable, "-c", "from tokgate.cli.main import main; main()", "rig", "reference"]
+    done = subprocess.run(
+        argv, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\\u2026" in done.stdout  # an ellipsis, which Latin-1 has not
+
+
+def test_a_python_that_is_named_runs_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tokgate", "--version"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"tokgate, version {tokgate.__version__}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,27 @@ def test_what_is_wrong_on_the_line_is_told_before_anything_is_asked(
     assert result.exit_code == 4
     assert said in result.stderr
     assert "secret" not in result.stderr
+
+
+def test_an_nvidia_smi_that_fails_is_not_taken_for_a_host_without_gpus(host: PretendedHost) -> None:
+    host.sound()
+    host.program("nvidia-smi", "echo 'NVIDIA-SMI has failed because of the driver'; exit 9")
+    result = host.init("mybox", "--python", "/usr/bin/python3")
+    assert result.exit_code == 0, result.stderr
+    assert "none told: " in host.rig_text("mybox")
+    assert "it has no GPU" not in host.rig_text("mybox")
+
+
+def test_a_full_disk_leaves_no_half_of_the_prompts(
+    host: PretendedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(_source: Path, target: Path) -> None:
+        target.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    host.sound()
+    monkeypatch.setattr("tokgate.cli.rig_init_writing.shutil.copyfile", half)
+    result = host.init("mybox")
+    assert result.exit_code == 4
+    assert "No space left on device" in result.stderr
+    assert [p for p in (host.root / "rigs").rglob("*") if p.is_file()] == []

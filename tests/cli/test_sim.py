@@ -47,6 +47,11 @@ def test_each_scenario_is_listed_with_what_it_plants_and_what_should_be_conclude
         assert f"{one.name} {one.title} -> {one.gate}" in text
 
 
+def test_the_one_that_the_help_begins_with_is_listed_and_found() -> None:
+    assert tokgate("sim", "list").stdout.split()[0] == "healthy"
+    assert 'nearest known name: "healthy"' in tokgate("sim", "run", "helthy").stderr
+
+
 def test_a_word_narrows_the_list() -> None:
     assert tokgate("sim", "list", "thermal").exit_code == 4
     names = {line.split()[0] for line in tokgate("sim", "list", "nccl").stdout.splitlines() if line[0] != " "}
@@ -112,6 +117,20 @@ def test_pytests_own_refusal_passes_through(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 4
     assert "--no-such-option" in done.stderr
+
+
+def test_what_was_broken_off_is_not_called_a_wrong_conclusion(monkeypatch: pytest.MonkeyPatch) -> None:
+    for code, told in ((2, False), (13, True)):
+        monkeypatch.setattr("tokgate.cli.sim.handed_over", lambda *_, code=code, **__: code)
+        result = tokgate("sim", "run", "healthy")
+        assert result.exit_code == code
+        assert ("not what was planted for" in result.stdout) is told
+
+
+def test_a_list_of_tests_is_not_called_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokgate.cli.sim.handed_over", lambda *_, **__: 0)
+    assert "ended " in tokgate("sim", "run", "healthy").stdout
+    assert "ended " not in tokgate("sim", "run", "healthy", "--collect-only").stdout
 
 
 def test_a_box_stands_is_broken_and_mended(box: Path) -> None:

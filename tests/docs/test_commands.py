@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -72,6 +73,8 @@ def test_those_that_need_no_gpu_run(checkout: Path) -> None:
     ordered = sorted(of_kind("executed"), key=lambda c: _stores(c.text))
     assert len(ordered) > 25
     failed, done = [], set()
+    # Those that draw on stored sessions alone run beside the others: two processors are there.
+    beside: list[tuple[Command, subprocess.Popen[str]]] = []
     for command in ordered:
         words = [STANDS_FOR.get(word, word) for word in words_of(command)]
         told_why = words.index("--why") if "--why" in words else len(words)
@@ -85,11 +88,18 @@ def test_those_that_need_no_gpu_run(checkout: Path) -> None:
         elif _stores(command.text):
             # As on a box of one's own: what is shipped for the simulated one is in nobody's way.
             shutil.rmtree(checkout / "baselines" / "sim-8gpu", ignore_errors=True)
+        if command.program == "pytest-benchmark":
+            beside.append((command, _started(command, words, checkout)))
+            continue
         code, said = _executed(command, words, checkout)
         if words[-1] == "rigs/mybox.toml":
             edit(checkout)  # "then edit"
         if code not in ANSWERS.get(" ".join(words), (0,)):
             failed.append(f"{command}\n  exit code {code}: {said[-600:]}")
+    for command, process in beside:
+        said, _ = process.communicate()
+        if process.returncode:
+            failed.append(f"{command}\n  exit code {process.returncode}: {said[-600:]}")
     assert not failed, "\n".join(failed)
 
 
@@ -112,12 +122,19 @@ def _executed(command: Command, words: list[str], checkout: Path) -> tuple[int, 
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise AssertionError(f"{command} ended in {result.exception!r}") from result.exception
         return result.exit_code, result.output
+    process = _started(command, words, checkout)
+    said, _ = process.communicate()
+    return process.returncode, said
+
+
+def _started(command: Command, words: list[str], checkout: Path) -> subprocess.Popen[str]:
     if command.program == "pytest-benchmark" and words == ["compare"]:
         words = ["compare", "--help"]
     program = shutil.which(command.program, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert program is not None, command
-    done = subprocess.run((program, *words), cwd=checkout, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+    return subprocess.Popen(
+        (program, *words), cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 _PARTS = ("propose", "update", "show", "diff")
@@ -145,7 +162,7 @@ def test_tokgate_knows_the_command_and_its_options(command: Command) -> None:
 
 
 def test_pytest_collects_what_the_commands_select(checkout: Path) -> None:
-    """One Python for all of them: what is asked is whether options are known and tests are selected."""
+    """A Python for each half of them: what is asked is whether options are known and tests are selected."""
     asked: dict[tuple[str, ...], str] = {}
     for command in of_kind("collected"):
         words = [STANDS_FOR.get(word, word) for word in words_of(command) if word not in ("--", "…")]
@@ -166,18 +183,26 @@ def test_pytest_collects_what_the_commands_select(checkout: Path) -> None:
         "    code = pytest.main([*words, '--collect-only', '-qq', '-p', 'no:cacheprovider'])\n"
         "    print(json.dumps(['collected', name, int(code)]), file=sys.stderr, flush=True)\n"
     )
-    done = subprocess.run(
-        (sys.executable, "-c", driver),
-        cwd=checkout,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-        input=json.dumps(list(asked.items())),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('["collected"')]
-    assert len(told) == len(asked), done.stdout[-1500:] + done.stderr[-1500:]
-    assert [(name, code) for _, name, code in told if code] == [], done.stdout[-3000:]
+    every = list(asked.items())
+
+    def collect(half: list[tuple[tuple[str, ...], str]]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            (sys.executable, "-c", driver),
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+            input=json.dumps(half),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(collect, (every[::2], every[1::2])))
+    said = "".join(one.stderr for one in ended)
+    told = [json.loads(line) for line in said.splitlines() if line.startswith('["collected"')]
+    shown = "".join(one.stdout[-3000:] for one in ended)
+    assert len(told) == len(asked), shown + said[-1500:]
+    assert [(name, code) for _, name, code in told if code] == [], shown
     assert not list((checkout / "reports").glob("20*")), "collecting made a run folder"
 
 

@@ -13,7 +13,10 @@ import pytest
 
 from tests.verdicts.evidence import make_generation, make_launch, make_rig
 from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.stats.bounds import DETECT
+from tokgate.stats.samples import UNITS
 from tokgate.verdicts.metrics import METRICS
+from tokgate.verdicts.series import series_of
 
 from . import fixtures_table
 from .pages import PAGES, ROOT, fenced
@@ -59,6 +62,14 @@ def test_the_tutorials_promise_passes_nothing_that_may_not_be_judged(promise: Mo
     assert (verdict.check, verdict.outcome) == ("fair_share", Outcome.INVALID)
 
 
+def test_the_tutorial_names_every_series_there_is() -> None:
+    page = (DOCS / "writing-perf-tests.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"<!-- series -->\n(.*?)<!-- end of series -->", page, re.DOTALL)
+    named = dict(re.findall(r"^\| `(\w+)` \| ([\w/]+) \|", block, re.MULTILINE))
+    good = tuple(make_generation(index=n, batch=n // 2, slot=n % 2, verify_ct=130) for n in range(8))
+    assert named == {name: UNITS[name] for name in series_of(good)[0]}
+
+
 def _concluded(promise: ModuleType, launch: LaunchEvidence) -> list[Verdict]:
     told: list[Verdict] = []
     promise.test_fair_share(launch, "pair", make_rig(), told.extend)
@@ -84,6 +95,53 @@ def test_floors_on_the_page_of_verdicts_are_the_codes() -> None:
     page = (DOCS / "verdicts.md").read_text(encoding="utf-8")
     for name, metric in METRICS.items():
         assert f"| `{name}` | {metric.unit} |" in page, name
+
+
+def test_the_page_of_verdicts_begins_with_what_may_merge() -> None:
+    page = (DOCS / "verdicts.md").read_text(encoding="utf-8")
+    start, _, rest = page.partition("\n## Outcomes\n")
+    assert rest
+    assert len(start.split()) < 600  # one page
+    speed, first = METRICS["decode_tok_s"], METRICS["ttft_ms"]
+    floor, excluded = f"{speed.relative_floor:.0%}", f"{DETECT * speed.relative_floor:.0%}"
+    assert f"({floor.replace('%', ' %')}, and {speed.absolute_floor:g} tok/s" in start
+    assert f"| {excluded.replace('%', ' %')} and more |" in start
+    assert f"So up to {DETECT * first.relative_floor:.0%}".replace("%", " %") in start
+    by_budget = {f"`{metric.name}`" for metric in METRICS.values() if not metric.stored}
+    (listed,) = re.findall(r"Held by a .*?: without", start, re.DOTALL)
+    assert set(re.findall(r"`\w+`", listed)) == by_budget
+
+
+def test_the_glossary_is_linked_and_has_the_words_of_the_pages() -> None:
+    words = (DOCS / "index.md").read_text(encoding="utf-8").partition("## Words")[2]
+    for word in (
+        "barrier start",
+        "server start",
+        "floor",
+        "anchor",
+        "creep",
+        "prior",
+        "probe",
+        "drift",
+        "lease",
+    ):
+        assert f"| {word} |" in words, word
+    assert "docs/index.md#words" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_nobody_is_told_to_install_a_name_that_anybody_could_take() -> None:
+    for path in PAGES:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            for bare in re.findall(r"pip install ['\"]?(tokgate\S*(?: @ git)?)", line):
+                assert bare.endswith("@ git"), f"{path.name}: {line}"
+
+
+def test_the_readme_activates_what_its_commands_need() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, active, after = page.partition("    . .venv/bin/activate\n")
+    assert active
+    assert not re.search(r"^    (tokgate|pytest) ", before, re.MULTILINE)
+    assert ".venv/bin/" not in after
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)

@@ -114,6 +114,17 @@ def test_a_script_that_raises_is_quoted_with_its_line(host: Host) -> None:
     assert "KeyError" in caught.value.found
 
 
+def test_of_an_interpreter_that_does_not_start_the_next_step_is_what_it_said(
+    host: Host, tmp_path: Path
+) -> None:
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\necho 'simbox: no such package: pip install it' >&2\nexit 127\n")
+    python.chmod(0o755)
+    with pytest.raises(HostFault) as caught:
+        host.run_python("def main(_):\n    return 1\n", python=str(python))
+    assert caught.value.do == "simbox: no such package: pip install it; then run the same again"
+
+
 def test_a_script_that_hangs_is_ended(host: Host) -> None:
     source = "import sys, time\ndef main(argument):\n    print('so far', flush=True)\n    time.sleep(1000)\n"
     with pytest.raises(HostFault, match=r"not done after 1 s: so far"):
@@ -315,3 +326,9 @@ def _members(group: int) -> list[int]:
             if int(pgid) == group and state != "Z":
                 found.append(int(stat.parent.name))
     return found
+
+
+def test_a_file_that_cannot_be_put_in_place_leaves_nothing_beside_it(host: Host, tmp_path: Path) -> None:
+    with pytest.raises(HostFault, match="to write"):
+        host.write_file(str(tmp_path / "x"), "content", mode=0o77777)  # which chmod refuses
+    assert list(tmp_path.iterdir()) == []

@@ -183,6 +183,8 @@ def test_other_users_may_take_it_over(host: Host, file: Path) -> None:
     with lease(host, "run-1"):
         assert file.parent.stat().st_mode & 0o7777 == 0o777
         assert file.parent.parent.stat().st_mode & 0o7777 == 0o1777
+        # Who holds the lease starts servers, each with a folder there.
+        assert (file.parent.parent / "launches").stat().st_mode & 0o7777 == 0o1777
 
 
 @pytest.mark.sshd

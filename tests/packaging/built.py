@@ -11,6 +11,7 @@ import tarfile
 import textwrap
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,10 +32,20 @@ class Built:
             return {name for name in packed.namelist() if not name.endswith("/")}
 
 
-def tracked(*places: str) -> list[str]:
-    """Return the files below `places` that git has or does not ignore, links by their own names."""
+# What the owner of a checkout may have in it, of which nothing may leave with a wheel.
+PRIVATE = (
+    "rigs/private.toml",
+    "rigs/prompts/private.jsonl",
+    "perf_tests/test_private.py",
+    "baselines/private/0123456789ab.json",
+)
+
+
+def tracked(*places: str, new: bool = True) -> list[str]:
+    """Return the files below `places` that git has or, with `new`, does not ignore; links by their own names."""
+    others = ["--others", "--exclude-standard"] if new else []
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *places],
+        ["git", "ls-files", "-z", "--cached", *others, "--", *places],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -50,12 +61,17 @@ def build(folder: Path) -> Built:
         target = tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target, follow_symlinks=False)
+    for name in PRIVATE:
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text("{}\n", encoding="utf-8")
     sdist = _build(tree, "build_sdist", folder / "sdist")
     with tarfile.open(sdist) as packed:
         packed.extractall(folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
-    wheel = _build(tree, "build_wheel", folder / "wheel")
-    return Built(wheel, sdist, _build(unpacked, "build_wheel", folder / "again"))
+    with ThreadPoolExecutor(2) as pool:
+        wheel = pool.submit(_build, tree, "build_wheel", folder / "wheel")
+        again = pool.submit(_build, unpacked, "build_wheel", folder / "again")
+        return Built(wheel.result(), sdist, again.result())
 
 
 def _build(tree: Path, what: str, into: Path) -> Path:

@@ -14,7 +14,7 @@ import pytest
 
 import tokgate
 
-from .built import ROOT, Built, tracked
+from .built import PRIVATE, ROOT, Built, tracked
 
 # Servers of these rigs are built in a checkout, and baselines are stored there.
 STAY = ("rigs/h200", "rigs/sglang-", "rigs/sim-8gpu/")
@@ -25,6 +25,14 @@ PACKED = {
     "perf_tests": "tokgate/perf_tests",
     **{name: f"tokgate/shipped/{name}" for name in ("baselines", "plant", "probe", "rigs", "simbox")},
 }
+
+# An owner of this checkout may have files of his own here: what ships is what git has.
+OWNED = ("baselines", "perf_tests", "rigs")
+
+
+def shipping(folder: str) -> list[str]:
+    """Return the files of a folder at the top that a wheel is to have."""
+    return [name for name in tracked(folder, new=folder not in OWNED) if not name.startswith(STAY)]
 
 
 def metadata(built: Built) -> Message:
@@ -40,22 +48,27 @@ def test_its_only_names_at_the_top_are_tokgate_and_what_is_said_of_it(built: Bui
 
 @pytest.mark.parametrize("folder", PACKED)
 def test_every_file_of_a_folder_is_in_it(built: Built, folder: str) -> None:
-    links = {name for name in tracked(folder) if (ROOT / name).is_symlink()}
     wanted = {
         PACKED[folder] + name.removeprefix(folder)
-        for name in tracked(folder)
-        if name not in links and not name.startswith(STAY)
+        for name in shipping(folder)
+        if not (ROOT / name).is_symlink()
     }
     assert len(wanted) > 0
     assert wanted - built.names() == set()
 
 
 def test_nothing_else_is_in_it(built: Built) -> None:
-    known = {
-        PACKED[f] + name.removeprefix(f) for f in PACKED for name in tracked(f) if not name.startswith(STAY)
-    }
+    known = {PACKED[f] + name.removeprefix(f) for f in PACKED for name in shipping(f)}
     more = {name for name in built.names() if not name.startswith("tokgate-")} - known
     assert more == set()
+
+
+def test_what_is_private_in_a_checkout_stays_there(built: Built) -> None:
+    with tarfile.open(built.sdist) as packed:
+        packed_names = {Path(name).name for name in packed.getnames()}
+    packed_names |= {Path(name).name for name in built.names()}
+    assert "sim-8gpu.toml" in packed_names
+    assert packed_names & {Path(name).name for name in PRIVATE} == set()
 
 
 def test_what_is_run_may_be_run(built: Built) -> None:

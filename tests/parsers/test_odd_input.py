@@ -33,6 +33,7 @@ from tokgate.parsers.log_prefix import log_lines, strip_prefixes
 from tokgate.parsers.logged_body import read_logged_bodies
 from tokgate.parsers.meta_info import read_meta_info, read_usage
 from tokgate.parsers.metric_names import golden_families
+from tokgate.parsers.model_config import read_model_config
 from tokgate.parsers.nccl_conf import read_conf
 from tokgate.parsers.nccl_info import read_nccl
 from tokgate.parsers.nvidia_smi import read_gpus, read_holders, read_table
@@ -172,6 +173,11 @@ READERS = {
         lambda text: read_phase_trace([raw(text)], file="trace.json", concurrency=1),
         '{"traceEvents": [{"cat": "gpu_user_annotation", "name": "draft", "ts": 1, "dur": 1}]}',
         '{"traceEvents": [3',
+    ),
+    "model config": Reader(
+        read_model_config,
+        '{"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 128256}',
+        '{"hidden_size": "wide"}',
     ),
     "torch trace": Reader(
         lambda text: read_torch_trace([raw(text)]), '{"traceEvents": [{"ph": "X", "name": "k", "dur": 1}]}'

@@ -97,3 +97,21 @@ def test_another_ones_command_line_shows_no_secret(command: str, shown: str) -> 
 )
 def test_what_is_no_secret_stays(command: str) -> None:
     assert without_secret_arguments(command) == command
+
+
+def test_variables_are_secret_by_the_end_of_their_names() -> None:
+    redactor = Redactor()
+    redactor.add_named(
+        {
+            "HF_TOKEN": "hf_0123456789",
+            "AWS_SECRET_ACCESS_KEY": "aws/0123456789",
+            "admin_api_key": "sk-0123456789",
+            "TOKENIZERS_PARALLELISM": "parallel",
+            "HF_TOKEN_PATH": "/home/me/token",
+            "MY_TOKEN": "false",  # hidden everywhere, it would break every JSON file
+        }.items()
+    )
+    told = json.dumps(
+        ["hf_0123456789", "aws/0123456789", "sk-0123456789", "parallel", "/home/me/token", False]
+    )
+    assert json.loads(redactor.clean(told)) == [*["[redacted]"] * 3, "parallel", "/home/me/token", False]

@@ -10,7 +10,9 @@ import pytest
 from pytest_benchmark.stats import Stats
 
 from tests.report import examples
+from tokgate.records import RunEvidence
 from tokgate.report.benchmark_json import benchmark_file, dump, stats_of
+from tokgate.report.series import Series, series_of
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 31])
@@ -117,3 +119,16 @@ def test_the_real_command_line_tool_writes_csv(tmp_path: Path) -> None:
 def test_the_file_is_strict_json() -> None:
     text = dump(benchmark_file(examples.run_evidence(), examples.rig()))
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def test_samples_are_summed_up_once_however_many_launches_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(evidence: RunEvidence) -> tuple[Series, ...]:
+        asked.append(evidence)
+        return series_of(evidence)
+
+    monkeypatch.setattr("tokgate.report.benchmark_json.series_of", counted)
+    told = benchmark_file(examples.run_evidence(), examples.rig())
+    assert len(told["benchmarks"]) > 1
+    assert len(asked) == 1

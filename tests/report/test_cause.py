@@ -18,6 +18,8 @@ from tokgate.report.terminal import render
 from tokgate.report.verdict_file import VerdictFile
 from tokgate.report.verdict_json import build
 from tokgate.verdicts.cycle_side import WHICH_PHASE
+from tokgate.verdicts.diagnosis import names
+from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Explained, Strength
 from tokgate.verdicts.split import Split
 
 CYCLE = 255 / 59.8 / 138 * 1e3
@@ -63,6 +65,25 @@ def test_the_phase_that_took_it_leads_headline_and_next_step(tmp_path: Path) -> 
     first, second = file.verdicts
     assert (first.do, second.do) == (file.do, "look there")
     assert "consistent with" in " ".join(render(file, "reports/x", colour=False).split())
+
+
+def test_a_cause_that_takes_less_than_its_phase_has_both_sizes_beside_each_other(tmp_path: Path) -> None:
+    """Otherwise one loss has two sizes on one screen, and nothing says why."""
+    stored(tmp_path, run())
+    found = split(tmp_path, slow_verify())
+    since = SinceBaseline(arm=ARM, workload="single", change=found)
+
+    def told(share: float) -> str:
+        explained = Explained(
+            arm=ARM, workload="single", against="b", loss=0.167, share=share, by="what is left of verify"
+        )
+        cause = Cause(
+            name=names.NO_GRAPH, strength=Strength.CONSISTENT, words="w", explains=(explained,), do="d"
+        )
+        return causes_of((since,), (), Diagnosis(causes=(cause,)))[ARM, "single"]
+
+    assert told(0.140).startswith("verify without a graph (-14.0 % charged to it): verify 31.26 ms a cycle")
+    assert told(1 - 1 / SLOWER).startswith("verify without a graph: verify 31.26 ms a cycle")
 
 
 def test_the_verdict_on_the_stored_speed_has_the_phases_as_evidence(tmp_path: Path) -> None:

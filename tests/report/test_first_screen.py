@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.report import example_verdicts, examples
 from tokgate.records import Verdict
+from tokgate.report.conclusion import PartJudged, SessionEnd, SessionOutcome
 from tokgate.report.first_screen import FirstScreen, first_screen
 from tokgate.report.verdict_json import build
 from tokgate.verdicts.diagnosis.cause import Diagnosis, Strength
@@ -43,6 +46,28 @@ def test_after_a_pass_nothing_has_to_be_done_and_the_numbers_may_be_kept() -> No
     found = screen(example_verdicts.six_outcomes()[0], diagnosed=False)
     assert found.do.startswith("nothing has to be done")
     assert found.commands == ('tokgate baseline update reports/A --append --why "…"',)
+
+
+def test_a_part_judged_again_is_nothing_to_store() -> None:
+    end = SessionEnd(part=PartJudged(selection="perf_tests -k x", run_outcome=SessionOutcome.REGRESSED))
+    file = build(examples.run_evidence(), [example_verdicts.six_outcomes()[0]], examples.rig(), end=end)
+    found = first_screen(file.model_copy(update={"diagnosis": Diagnosis()}), "reports/A")
+    assert found.answer.word == "No"
+    assert found.commands == ()
+    assert found.do.startswith("nothing for this part")
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_commands_for_the_cards_of_a_simulated_machine_are_not_offered(simulated: bool) -> None:
+    do = "it lost track: nvidia-smi --gpu-reset -i 3, or a reboot; then pytest perf_tests -m eagle3 --rig sim"
+    lost = example_verdicts.six_outcomes()[2].model_copy(update={"do": do})
+    file = build(examples.run_evidence(simulated=simulated), (lost,), examples.rig(simulated=simulated))
+    found = first_screen(file.model_copy(update={"diagnosis": Diagnosis(), "do": do}), "reports/A")
+    again, reset = "pytest perf_tests -m eagle3 --rig sim", "nvidia-smi --gpu-reset -i 3"
+    assert found.commands == ((again,) if simulated else (reset, again))
+    said = " ".join(found.beside)
+    assert ("add them to the pytest commands" in said) is simulated
+    assert ("not offered to copy" in said) is simulated
 
 
 def test_a_weak_cause_is_told_and_leads_nobody() -> None:

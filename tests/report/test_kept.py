@@ -37,6 +37,14 @@ def test_a_note_does_not_stand_among_passes() -> None:
     assert [g.word for g in together([passed, note, passed, note], least=2)] == ["pass", "note"]
 
 
+def test_what_is_kept_by_another_word_is_not_missing_in_a_share() -> None:
+    """Passes told as 2 of 6 beside notes told as 4 of 6 read as if most of it had not held."""
+    passed = six_outcomes()[0]
+    note = passed.model_copy(update={"floor": None})
+    groups = together([passed, passed, note, note, note, note], least=2)
+    assert [(g.word, g.share()) for g in groups] == [("pass", "2 of 2"), ("note", "4 of 4")]
+
+
 def test_the_largest_change_is_told() -> None:
     (group,) = together([verdict("a", change=0.01), verdict("a", change=-0.03)], least=2)
     assert group.span() == "up to -3.0 % (single)"

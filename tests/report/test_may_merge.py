@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tokgate.report.conclusion import SessionOutcome
+from tokgate.report.conclusion import PartJudged, SessionOutcome
 from tokgate.report.may_merge import may_merge, whole
 
 ALL = "perf_tests -m eagle3"
@@ -41,6 +41,25 @@ def test_a_yes_of_a_simulated_machine_is_none_of_a_real_one() -> None:
 def test_a_yes_of_a_part_of_the_gate_is_one_of_that_part() -> None:
     found = may_merge(SessionOutcome.PASS, simulated=False, selection="perf_tests -m verify")
     assert found.why == "every promise was kept, of what was asked: perf_tests -m verify"
+
+
+@pytest.mark.parametrize(
+    ("run", "word", "why"),
+    [
+        (SessionOutcome.PASS, "Yes", "the run itself ended pass; "),
+        (SessionOutcome.REGRESSED, "No", "the run itself ended regressed; "),
+        (SessionOutcome.INVALID, "Cannot tell", "the run itself ended invalid; "),
+        (None, "Cannot tell", "how the run itself ended cannot be read; "),
+    ],
+)
+def test_a_part_judged_again_makes_no_yes_of_a_run_that_had_none(
+    run: SessionOutcome | None, word: str, why: str
+) -> None:
+    """The record holds the run's own selection, the whole gate, whatever was asked for now."""
+    part = PartJudged(selection="perf_tests/test_lossless.py", run_outcome=run)
+    found = may_merge(SessionOutcome.PASS, simulated=False, selection=ALL, part=part)
+    assert found.word == word
+    assert found.why == f"{why}every promise was kept, of what was asked: perf_tests/test_lossless.py"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.report import example_verdicts, examples
 from tokgate.records import Outcome, Verdict
-from tokgate.report.conclusion import SessionEnd
+from tokgate.report.conclusion import PartJudged, SessionEnd, SessionOutcome
 from tokgate.report.run_named import with_run
 from tokgate.report.terminal_last import last_words
 from tokgate.report.verdict_json import build
@@ -32,6 +32,15 @@ def test_a_regression_ends_with_its_reason_and_a_command_that_can_be_pasted() ->
         "  speculation loses: 60.2 tok/s where the control arm makes 88.5 (-32.0 %)",
         "next: look for 'cuda graph: False' on decode lines: grep 'Decode batch'",
         f"      {FOLDER}/launches/02-eagle3-2step/server.log",
+    ]
+
+
+def test_a_part_judged_again_says_so_and_how_the_run_ended() -> None:
+    part = PartJudged(selection="perf_tests/test_lossless.py", run_outcome=SessionOutcome.REGRESSED)
+    assert words(SIX[0], end=SessionEnd(part=part))[:3] == [
+        "tokgate  pass, exit code 0: every promise that was asked for holds",
+        "  a part of a stored run, judged again (perf_tests/test_lossless.py); the run",
+        "  itself ended regressed",
     ]
 
 

@@ -23,6 +23,12 @@ def test_what_was_not_kept_and_the_twins_are_in_sight_and_the_rest_is_folded() -
     assert {group.group.check for group in found.kept} == {"stored_baseline", "time_to_first_token"}
 
 
+def test_two_kept_verdicts_of_one_check_are_one_line_and_not_two_halves() -> None:
+    passed = example_verdicts.six_outcomes()[0]
+    other = passed.model_copy(update={"workload": "conc8"})
+    assert [g.group.share() for g in table(passed, other).kept] == ["2 of 2"]
+
+
 def test_every_row_carries_the_class_of_each_choice_that_keeps_it() -> None:
     found = table(*example_verdicts.six_outcomes())
     rows = [*found.first, *(row for group in found.kept for row in group.rows)]

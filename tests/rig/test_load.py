@@ -69,6 +69,16 @@ def test_a_missing_rig_lists_those_that_exist_and_the_nearest(checkout: Checkout
     assert caught.value.do == 'use "kimi-k2.5-8gpu", the nearest name'
 
 
+@pytest.mark.parametrize("name", ["mybox", "gpu7", "h200x3", "h100"])
+def test_for_a_missing_rig_no_other_machine_is_offered(checkout: Checkout, name: str) -> None:
+    checkout.write(name="h100box")
+    checkout.write(name="gpu8")
+    with pytest.raises(RigError) as caught:
+        load_rig(name, root=checkout.root)
+    assert "nearest" not in caught.value.do
+    assert "tokgate rig init" in caught.value.do
+
+
 @pytest.mark.parametrize("name", ["", "../rigs", "a/b/c", "x" * 5000, "nul\0", "/etc", "/etc/hostname.toml"])
 def test_an_odd_name_is_a_missing_rig(checkout: Checkout, name: str) -> None:
     checkout.write()
@@ -188,3 +198,16 @@ def test_the_error_survives_pickling(checkout: Checkout) -> None:
     checkout.write(("count = 0", "count = -1"))
     error = checkout.refusal()
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_what_is_too_large_to_be_a_rig_is_told_at_once(checkout: Checkout) -> None:
+    file = checkout.root / "rigs" / "log.toml"
+    file.write_text("\n".join(f"k{number} = 1" for number in range(40_000)))
+    with pytest.raises(RigError, match="more than 256 KiB"):
+        load_rig(str(file), root=checkout.root)
+
+
+def test_a_byte_order_mark_of_a_windows_editor_is_no_error(checkout: Checkout) -> None:
+    file = checkout.write()
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert checkout.load().control.name == "baseline"

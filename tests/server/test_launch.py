@@ -78,6 +78,17 @@ def test_the_key_is_shown_nowhere(bench: Bench) -> None:
     assert "'api_key': '[redacted]'" in bench.log
 
 
+def test_a_token_that_is_passed_on_from_the_host_is_shown_nowhere(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_s3cr3ts3cr3t")
+    running = bench.start(server={"pass_environment": ("PATH", "HOME", "HF_TOKEN")})
+    running.stop()
+    assert running.run.passed["HF_TOKEN"] == "[redacted]"
+    assert "hf_s3cr3ts3cr3t" not in running.run.model_dump_json()
+    assert bench.redactor.clean("said hf_s3cr3ts3cr3t") == "said [redacted]"
+
+
 def test_a_failure_shows_no_key_either(bench: Bench) -> None:
     failure = failure_of(bench, "error", server={"start_timeout_s": 2})
     assert failure.cause is StartCause.NOT_READY

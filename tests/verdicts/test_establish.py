@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.verdicts.evidence import eagle3, make_generation, make_launch, make_rig, series
+from tokgate.errors import UsageError
 from tokgate.records import (
     Finding,
     GenerationStatus,
@@ -39,6 +40,14 @@ def test_a_healthy_launch_has_one_value_per_start() -> None:
 
     assert found.series["decode_tok_s"].values == (44.6, 44.5, 44.7, 44.6, 44.4, 44.8)
     assert found.raw == ("launches/01-baseline/generations.jsonl",)
+
+
+def test_a_series_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(UsageError) as caught:
+        accepted(make_launch()).series["chunk_gap_ms"]
+    assert "'chunk_gap_ms'" in caught.value.tried
+    assert "decode_tok_s" in caught.value.found
+    assert "docs/metrics.md" in caught.value.do
 
 
 def test_generations_of_one_start_are_one_value() -> None:

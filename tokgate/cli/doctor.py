@@ -15,6 +15,7 @@ from tokgate.cli.checkout import pass_root
 from tokgate.cli.help import Taught, teach
 from tokgate.cli.rig_options import rig_set
 from tokgate.cli.telling import tell, tell_as_it_is
+from tokgate.cli.terminated import terminated
 from tokgate.errors import UsageError
 from tokgate.report.examination import WIDTH, render
 from tokgate.report.terminal import wants_colour
@@ -103,5 +104,6 @@ def _progress() -> Iterator[Said | None]:
     if not console.is_terminal or os.environ.get("CI") == "true":
         yield None
         return
-    with console.status("reaching the host") as status:
+    # The display hides the cursor: it is shown again however the command ends.
+    with terminated(), console.status("reaching the host") as status:
         yield lambda name, done, of: status.update(f"{done} of {of} checks made, the last: {one_line(name)}")

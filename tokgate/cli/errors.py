@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +13,9 @@ import click
 
 from tokgate.cli.folding import folded
 from tokgate.cli.help import TaughtGroup
-from tokgate.errors import GateError, UsageError
+from tokgate.errors import BenchFault, GateError, UsageError
 from tokgate.records.verdict import EXIT_CODES, Outcome
+from tokgate.report.visible import one_line
 
 USAGE_EXIT_CODE = 4  # pytest's own code for a usage error
 
@@ -20,6 +24,7 @@ class GateGroup(TaughtGroup):
     """The outermost group: turns every error into tried, found, do, and an exit code."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        _print_whatever_it_is()
         with _told():
             return super().make_context(*args, **kwargs)
 
@@ -49,6 +54,27 @@ def _told() -> Iterator[None]:
         raise _Told(str(error)) from None
     except click.UsageError as error:
         raise _ToldUsage(str(_as_ours(error))) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # `| head -3`: click ends it quietly
+            raise
+        raise _Told(str(_as_fault(error))) from None
+
+
+def _print_whatever_it_is() -> None:
+    """Let a terminal of another encoding than UTF-8 get escapes for what it has no character for, and no traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _as_fault(error: OSError) -> BenchFault:
+    """Return what this machine refused, a full disk say, where no command says it better."""
+    file = f"{error.filename}: " if error.filename is not None else ""
+    return BenchFault(
+        tried="reading or writing on this machine",
+        found=one_line(f"{file}{error.strerror or error}", 600),
+        do="make room there, or correct who may read and write it; what was being written may be incomplete",
+    )
 
 
 def _as_ours(error: click.UsageError) -> UsageError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from tokgate.cli.checkout import pass_root
 from tokgate.cli.complete import runs_to_complete
+from tokgate.cli.handed_over import handed_over
 from tokgate.cli.help import Taught, teach
 from tokgate.errors import UsageError
 from tokgate.session.run_folder import load_run
@@ -50,7 +50,7 @@ def report(root: Path, run: Path) -> None:
     command = [sys.executable, "-m", "pytest", f"--rejudge={run.resolve()}", "-q", f"--rootdir={root}"]
     command += _configuration(root)
     command += selected(evidence.info.selection, root, run)
-    raise SystemExit(subprocess.run(command, cwd=root, check=False).returncode)
+    raise SystemExit(handed_over(command, cwd=root))
 
 
 def _configuration(root: Path) -> list[str]:

@@ -47,7 +47,10 @@ def choose_gpus(asked: Asked, seen: Inventory | None) -> Chosen[Gpus]:
         seen.links if seen is not None else (),
     )
     if not found:
-        return Chosen(gpus, "asked host", "it has no GPU that nvidia-smi shows")
+        unread = [p.why for p in seen.problems if p.text == "GPUs"] if seen is not None else []
+        # One that hangs, or fails, says nothing of how many there are.
+        why = f"none told: {one_line(unread[0], 80)}" if unread else "it has no GPU that nvidia-smi shows"
+        return Chosen(gpus, "asked host", why)
     driver = f"driver {seen.driver}" if seen is not None and seen.driver else "driver not told"
     return Chosen(gpus, "asked host", driver)
 

@@ -77,7 +77,12 @@ class Place:
         if _PROMPTS not in named or here.exists() or file is None:
             return None
         here.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, here)
+        new = here.with_name(f".{here.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(file, new)
+            new.replace(here)  # half of them, on a full disk, would be taken for all of them the next time
+        finally:
+            new.unlink(missing_ok=True)
         return here
 
 

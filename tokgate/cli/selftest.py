@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -17,6 +14,7 @@ from tokgate.cli.help import Taught, teach
 from tokgate.cli.rig_options import rig_set
 from tokgate.cli.selftest_result import result
 from tokgate.cli.telling import tell
+from tokgate.cli.terminated import terminated
 from tokgate.errors import UsageError
 from tokgate.records import EXIT_CODES, Outcome
 from tokgate.records.selftest import SelfTest
@@ -159,7 +157,7 @@ def selftest(
     )
     file = place / FOLDER / rig.name / f"{name}.json"
     try:
-        with _terminated():
+        with terminated():
             found = testing.run()
     except KeyboardInterrupt:
         kept = f"what was measured is kept in {file}" if file.is_file() else "nothing was measured yet"
@@ -234,22 +232,3 @@ def _same_work(rig: Rig, one: SelfTest, asked: Asked) -> bool:
     return (
         _alike(one, asked) and starts == wanted and all(one.settings.get(part) == now[part] for part in parts)
     )
-
-
-@contextmanager
-def _terminated() -> Iterator[None]:
-    """Take SIGTERM, and the end of the terminal, for Ctrl-C: the server is stopped and what was measured is kept."""
-    # Under nohup SIGHUP is ignored, and stays so.
-    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
-
-    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal calls it
-        for one in numbers:  # a closed terminal tells twice: the second would break into stopping and storing
-            signal.signal(one, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import click
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.handed_over import handed_over
 from tokgate.cli.help import Taught, TaughtGroup, teach
 from tokgate.cli.sim_box import down, mend, smi, status, up
 from tokgate.cli.sim_break import break_
@@ -33,6 +33,7 @@ _OTHER_CODES = {
     5: "no tests",
 }
 _SELECTING = ("-m", "-k")
+_LISTING = {"--collect-only", "--co"}  # nothing is played, and nothing concluded
 
 
 @click.group(
@@ -66,7 +67,7 @@ def list_scenarios(word: str | None) -> None:
     """
     found = [
         one
-        for one in scenarios()
+        for one in (scenario(HEALTHY), *scenarios())
         if word is None or word.lower() in f"{one.name} {one.title} {one.gate}".lower()
     ]
     if not found:
@@ -153,11 +154,10 @@ def run(root: Path, name: str, pytest_args: Sequence[str], print_: bool) -> None
     click.echo("$ " + shlex.join(["pytest", *words]))
     if print_:
         return
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words], cwd=root, env=environment(), check=False
-    ).returncode
-    for line in _told(played, done):
-        click.echo(line)
+    done = handed_over([sys.executable, "-m", "pytest", *words], cwd=root, env=environment())
+    if _LISTING.isdisjoint(pytest_args):
+        for line in _told(played, done):
+            click.echo(line)
     raise SystemExit(done)
 
 
@@ -188,7 +188,8 @@ def _told(played: Sequence[Played], code: int) -> Iterator[str]:
     word = _WORDS.get(code) or _OTHER_CODES.get(code) or "pass or improved"
     yield f"ended     {word}, exit code {code}"
     expected = {one.outcome for one in played}
-    if len(expected) == 1 and not _agrees(next(iter(expected)), code):
+    # One that was broken off has concluded nothing.
+    if code in EXIT_CODES.values() and len(expected) == 1 and not _agrees(next(iter(expected)), code):
         yield from wrapped(
             "not what was planted for: on a busy machine the box itself is late, and the gate says so as inconclusive or "
             "invalid; run it again alone",

@@ -67,7 +67,7 @@ def scenario(name: str) -> Played:
     if name not in known:
         raise UsageError(
             tried=f"finding the scenario {one_line(name, 80)!r}",
-            found=f"there is none; {known_names(name, known)}",
+            found=f"there is none; {known_names(name, (HEALTHY, *known))}",
             do="tokgate sim list has them, each with what it plants; a file of your own is given by its path, ./mine.toml",
         )
     return _read(known[name])

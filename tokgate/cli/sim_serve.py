@@ -15,6 +15,7 @@ from tokgate.cli.complete import arms_to_complete
 from tokgate.cli.help import Taught, teach
 from tokgate.cli.sim_box import need_standing, state_option
 from tokgate.cli.sim_program import environment, state_of
+from tokgate.cli.terminated import terminated
 from tokgate.errors import UsageError
 from tokgate.report import simulated
 from tokgate.rig.load import load_rig
@@ -73,7 +74,8 @@ def serve(root: Path, arm: str, port: int, state: Path | None) -> None:
         click.echo(line)
     server = subprocess.Popen(launched.line.argv, env={**launched.environment, **variables})
     try:
-        code = server.wait()
+        with terminated():
+            code = server.wait()
     except KeyboardInterrupt:
         # Of a terminal's Ctrl-C it has heard itself; of a signal to this process alone it has not.
         server.terminate()

@@ -142,7 +142,10 @@ class Host:
             raise HostFault(
                 tried=f"to run the {name} on {self.name}",
                 found=f"{ended}: {said or 'it said nothing'}",
-                do="run the same again; when it stays, the host's Python or its /proc is unusual: report it",
+                # 127, a shell's: the interpreter did not start. Why, and what mends it, is what it said last.
+                do=f"{said.splitlines()[-1]}; then run the same again"
+                if answer.rc == 127 and said
+                else "run the same again; when it stays, the host's Python or its /proc is unusual: report it",
             )
         return self.redactor.clean_json(json.loads(rest.partition(b"\n")[0]))
 
@@ -178,9 +181,15 @@ class Host:
 
         HostFault: it could not be written.
         """
-        line = 'mkdir -p -- "$(dirname -- %s)" && umask 077 && cat > %s && chmod %s %s && mv -f -- %s %s'
+        # What cannot take the old one's place, another user's in a sticky folder say, does not stay beside it.
+        line = (
+            'mkdir -p -- "$(dirname -- %s)" && umask 077 && { cat > %s && chmod %s %s && mv -f -- %s %s || '
+            "{ rm -f -- %s; false; }; }"
+        )
         new = f"{path}.{secrets.token_hex(4)}.new"
-        result = self.run(line, path, new, f"{mode:o}", new, new, path, timeout_s=timeout_s, stdin=content)
+        result = self.run(
+            line, path, new, f"{mode:o}", new, new, path, new, timeout_s=timeout_s, stdin=content
+        )
         if result.rc != 0:
             raise HostFault(
                 tried=f"to write {path} on {self.name}",

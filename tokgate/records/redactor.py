@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +17,13 @@ _NAME = r"[\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d)"
 _SECRET_WORD = re.compile(
     rf"(?P<name>(?:^|\s)(?:--?{_NAME}(?:=|\s+)|{_NAME}=))(?P<value>[^\s-]\S*)", re.IGNORECASE
 )
+
+# Names of variables and arguments whose values are secrets; TOKENIZERS_PARALLELISM and HF_TOKEN_PATH are none.
+_SECRET_NAME = re.compile(
+    r"(?:^|[_-])(?:(?:api|access|secret)[_-]?key|token|secret|passw(?:or)?d)$", re.IGNORECASE
+)
+# A shorter value is a switch or a placeholder; hidden everywhere, "false" or "none" would break every JSON file.
+_SHORTEST_NAMED = 8
 
 
 def without_secret_arguments(command: str) -> str:
@@ -55,6 +63,12 @@ class Redactor:
         # Longest first, so that a secret inside another one does not leave the rest standing.
         # Assigned in one step: readers in other threads see the old or the new tuple.
         self._spellings = tuple(sorted({*self._spellings, *spelled}, key=lambda s: (-len(s), s)))
+
+    def add_named(self, variables: Iterable[tuple[str, object]]) -> None:
+        """Hide the values of those variables, (name, value) each, that are secrets by their names: HF_TOKEN, api_key."""
+        for name, value in variables:
+            if isinstance(value, str) and len(value) >= _SHORTEST_NAMED and _SECRET_NAME.search(name):
+                self.add(value)
 
     def clean(self, text: str) -> str:
         for spelling in self._spellings:

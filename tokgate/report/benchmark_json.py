@@ -17,7 +17,7 @@ from typing import Any
 from tokgate.records import Generation, Launch, RunEvidence, RunInfo
 from tokgate.rig.models import Rig
 
-from .series import series_of
+from .series import Series, series_of
 
 # The release of pytest-benchmark whose Metadata.as_dict and Stats.as_dict this follows.
 FORMAT_VERSION = "5.3.1"
@@ -34,6 +34,9 @@ def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
     """Return the content of benchmark.json; a series without one good generation is left out and named."""
     info, simulated = evidence.info, evidence.info.simulated or rig.simulated
     benchmarks, omitted = [], []
+    series: dict[tuple[str, str], list[Series]] = {}
+    for s in series_of(evidence):
+        series.setdefault((s.launch, s.workload), []).append(s)
     for launch in evidence.launches:
         for workload in dict.fromkeys(g.workload for g in launch.generations):
             judged = [g for g in launch.generations if g.workload == workload and not g.warmup]
@@ -46,7 +49,7 @@ def benchmark_file(evidence: RunEvidence, rig: Rig) -> dict[str, Any]:
                 {
                     **_names(info, launch.launch, workload, simulated=simulated),
                     "extra_info": {
-                        **_medians(evidence, launch.launch.id, workload),
+                        **_medians(series.get((launch.launch.id, workload), ())),
                         "failed": failed,
                         "simulated": simulated,
                     },
@@ -128,8 +131,7 @@ def _names(info: RunInfo, launch: Launch, workload: str, *, simulated: bool) -> 
     }
 
 
-def _medians(evidence: RunEvidence, launch: str, workload: str) -> dict[str, Any]:
-    mine = [s for s in series_of(evidence) if (s.launch, s.workload) == (launch, workload)]
+def _medians(mine: Sequence[Series]) -> dict[str, Any]:
     medians = {s.metric: s.summary.median for s in mine if s.summary is not None}
     return {
         **{key: medians[metric] for key, metric in _EXTRA.items() if metric in medians},

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tokgate.records import Outcome, Verdict
 from tokgate.stats.log_shares import ACCEPTANCE, CYCLE, REST, Share
 from tokgate.verdicts.cycle_side import WHICH_PHASE
-from tokgate.verdicts.diagnosis import names
+from tokgate.verdicts.diagnosis import names, telling
 from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis
 from tokgate.verdicts.metrics import METRICS
 from tokgate.verdicts.split import Split
@@ -30,6 +30,8 @@ _OF_A_CYCLE = {
 }  # fmt: skip
 _NAMES = {REST: "the rest of the cycle", CYCLE: "the cycle", ACCEPTANCE: "acceptance"}
 
+OF_THE_LOSS = "in tok/s since the baseline"
+
 Causes = Mapping[tuple[str, str], str]  # arm and workload -> what its loss is consistent with
 
 
@@ -46,11 +48,14 @@ def causes_of(
         key = (change.arm, change.workload)
         if (words := of_change(change, rows.get(key))) is not None:
             found[key] = words
-    return {key: f"{_named(key, diagnosis)}{words}" for key, words in found.items()}
+    return {key: _with_cause(key, words, diagnosis) for key, words in found.items()}
 
 
-def _named(place: tuple[str, str], diagnosis: Diagnosis | None) -> str:
-    """Return the name of the cause that takes most of this place's loss, unless that is a part of the cycle itself."""
+def _with_cause(place: tuple[str, str], words: str, diagnosis: Diagnosis | None) -> str:
+    """Lead with the name of the cause that takes most of this place's loss, unless that is a part of the cycle itself.
+
+    What a phase has grown by and what its first cause is charged with are two sizes where other causes take a part of it.
+    """
     shares = {
         cause.name: e.share
         for cause in (diagnosis.causes if diagnosis is not None else ())
@@ -58,7 +63,13 @@ def _named(place: tuple[str, str], diagnosis: Diagnosis | None) -> str:
         if cause.strength in RANKED and (e.arm, e.workload) == place
     }
     first = max(shares, key=lambda name: shares[name], default=None)
-    return "" if first is None or first in names.OF_A_CYCLE else f"{first}: "
+    if first is None:
+        return words
+    size = telling.percent(shares[first])
+    apart = OF_THE_LOSS in words and f"{size} of" not in words
+    if apart:
+        return f"{first} ({size} charged to it): {words}"
+    return words if first in names.OF_A_CYCLE else f"{first}: {words}"
 
 
 def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
@@ -79,7 +90,7 @@ def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
     parts = "; ".join(f"{_moved(s)}: {split_cells.part(s.log)} %" for s in told)
     by = f", phases by {change.source}" if change.source is not None else ""
     unknown = _of_today(row) if any(s.name == CYCLE for s in told) else ""
-    all_of_it = f"{split_cells.part(whole.log)} % in tok/s since the baseline"
+    all_of_it = f"{split_cells.part(whole.log)} % {OF_THE_LOSS}"
     of = f"; together with the rest {all_of_it}" if len(told) > 1 else f" of the {all_of_it}"
     return f"{parts}{of}{by}{unknown}"
 

@@ -15,6 +15,8 @@ _SECOND = re.compile(
 )
 # A command in the middle of a sentence ends where that goes on.
 _SENTENCE = re.compile(r" (?:is|are|and|or|then|again|if|when|includes|judges|prints|lists|makes)(?: .*)?$")
+# They read or change the machine at hand, which is none of a simulated one's.
+_OF_THE_MACHINE = ("nvidia-smi", "kill", "ps")
 _RUN = re.compile(r"(?<![\w-])RUN(?![\w-])")
 _IN_RUN = re.compile(r"(?<= )launches/")
 
@@ -26,6 +28,11 @@ def commands(step: str | None, run: str) -> tuple[str, ...]:
     """
     found = (_SENTENCE.sub("", match[1]) for match in _COMMAND.finditer(step or ""))
     return tuple(dict.fromkeys(_placed(text, run) for text in found if _SECOND.match(text)))
+
+
+def of_the_machine(command: str) -> bool:
+    """Say whether a command acts on the machine it is pasted on, rather than on the gate and its files."""
+    return command.partition(" ")[0] in _OF_THE_MACHINE
 
 
 def _placed(command: str, run: str) -> str:

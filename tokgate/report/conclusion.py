@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 
+from pydantic import Field
+
 from tokgate.records import EXIT_CODES, PRECEDENCE, Outcome, Record, Verdict, worst
 
 from .answer import answer
@@ -19,6 +21,9 @@ from .visible import one_line
 
 # What a verdict is called that reports a number without promising anything: the rig sets no limit on it.
 NOTE = "note"
+
+# Behind the file of a test that pytest could not collect, in front of the reason.
+NOT_COLLECTED = ": not collected: "
 
 # pytest's exit codes (https://docs.pytest.org/en/stable/reference/exit-codes.html).
 _OK, _TESTS_FAILED, _INTERRUPTED, _NO_TESTS = 0, 1, 2, 5
@@ -43,11 +48,21 @@ class SessionOutcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class PartJudged(Record):
+    """A part of a stored run, judged again: it answers for itself, and the run's own end stands."""
+
+    selection: str = Field(description="the pytest arguments that this judging was asked with")
+    run_outcome: SessionOutcome | None = Field(
+        description="how the run itself ended, by its own verdict.json; null: that cannot be read"
+    )
+
+
 class SessionEnd(Record):
     """How the test session itself ended. The default is a session that ran to its end."""
 
     status: int = 0  # pytest's exit status before the gate speaks
     unclassified: tuple[str, ...] = ()  # ids of tests that failed without a verdict that says so
+    part: PartJudged | None = None  # where no more than a part of a stored run was judged again
 
 
 class Conclusion(Record):
@@ -72,6 +87,15 @@ def conclude(
             exit_code=end.status,
             headline=_PYTEST_SAYS[_NO_TESTS],
             do="check -m and -k: `pytest perf_tests -m eagle3` is the main job",
+        )
+    uncollected = next((one for one in end.unclassified if NOT_COLLECTED in one), None)
+    if end.status == _INTERRUPTED and uncollected is not None:
+        file, _, why = one_line(uncollected, 400).partition(NOT_COLLECTED)
+        return Conclusion(
+            outcome=SessionOutcome.INTERRUPTED,
+            exit_code=end.status,
+            headline=f"{file} cannot be collected, so no test was run; {told}",
+            do=f"fix {file}: {why}; then run the same again",
         )
     if end.status not in (_OK, _TESTS_FAILED, _NO_TESTS):
         return Conclusion(

@@ -36,7 +36,7 @@ def quantity(value: float | None, unit: str | None, metric: str | None = None) -
 
 def in_unit(value: float | None, unit: str | None, metric: str | None) -> str:
     """Hundredths of a per cent are enough of any: more digits are none that were measured."""
-    if unit == "%" and metric is None and value is not None and math.isfinite(value):
+    if unit in ("%", "% sd") and metric is None and value is not None and math.isfinite(value):
         return f"{value:.2f}"
     return number(value, metric)
 

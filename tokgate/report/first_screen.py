@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tokgate.verdicts.diagnosis.cause import Cause, Strength
 
 from . import diagnosed
-from .commands import commands
+from .commands import commands, of_the_machine
 from .conclusion import SessionOutcome, counted
 from .may_merge import MayMerge, may_merge
 from .verdict_file import VerdictFile
@@ -40,6 +40,7 @@ class FirstScreen:
     do: str  # the next step, in words
     also: str | None  # the leading verdict's own next step, where the first cause's stands above it
     commands: tuple[str, ...]  # of these steps, as they may be pasted
+    beside: tuple[str, ...]  # what must be known before one is pasted
 
 
 def first_screen(file: VerdictFile, folder: str) -> FirstScreen:
@@ -52,8 +53,12 @@ def first_screen(file: VerdictFile, folder: str) -> FirstScreen:
     also = file.do if leads and file.do != do else None
     told = counted(file.verdicts)
     found = dict.fromkeys(command for step in (do, also) for command in commands(step, folder))
+    offered = tuple(c for c in found if not (file.simulated and of_the_machine(c)))
+    shown = offered[:_MOST_COMMANDS] or tuple(_keep(file, folder))
     return FirstScreen(
-        answer=may_merge(file.outcome, simulated=file.simulated, selection=file.run.selection),
+        answer=may_merge(
+            file.outcome, simulated=file.simulated, selection=file.run.selection, part=file.part
+        ),
         counted=told if told != file.headline else None,
         causes=causes,
         leads=leads,
@@ -62,8 +67,23 @@ def first_screen(file: VerdictFile, folder: str) -> FirstScreen:
         evidence=(*lead.evidence, *lead.warnings) if lead is not None and not leads else (),
         do=do or _nothing_more(file),
         also=also,
-        commands=tuple(found)[:_MOST_COMMANDS] or tuple(_keep(file, folder)),
+        commands=shown,
+        beside=tuple(_beside(shown, withheld=len(offered) < len(found))) if file.simulated else (),
     )
+
+
+def _beside(commands: tuple[str, ...], *, withheld: bool) -> Iterator[str]:
+    """Yield what holds of a simulated machine's commands. What was planted in it stands in no record, so in none of them."""
+    if withheld:
+        yield (
+            "The machine is simulated: commands for its cards and processes are not offered to copy. "
+            "Run here they would meet the real machine."
+        )
+    if any(command.startswith(("pytest ", ".venv/bin/pytest ")) for command in commands):
+        yield (
+            "No record keeps what a simulated machine was told to play: if this run was given such options, add them to "
+            "the pytest commands here, or they measure a healthy one. The last lines in the terminal have them."
+        )
 
 
 def _shown(cause: Cause) -> ShownCause:
@@ -82,11 +102,15 @@ def _shown(cause: Cause) -> ShownCause:
 
 
 def _nothing_more(file: VerdictFile) -> str:
+    if file.part is not None and file.outcome in _KEPT:
+        return (
+            "nothing for this part. For the whole answer see the run's own report.html, in the folder above"
+        )
     if file.outcome in _KEPT:
         return "nothing has to be done. These numbers may be kept as a baseline, beside those stored:"
     return "see the verdicts below, the worst stands first"
 
 
 def _keep(file: VerdictFile, folder: str) -> Iterator[str]:
-    if file.outcome in _KEPT:
+    if file.outcome in _KEPT and file.part is None:  # a part of a run is nothing to store
         yield from commands('tokgate baseline update RUN --append --why "…"', folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ class Together(NamedTuple):
 
     word: str  # of all of them: pass, improved, note, or the outcome of the one
     verdicts: tuple[Verdict, ...]
-    of: int  # verdicts of this check in the whole run, whatever their outcome
+    of: int  # these and those of this check that were not kept; what is kept by another word is not missing here
 
     @property
     def check(self) -> str:
@@ -57,8 +58,12 @@ def together(
         )
         key = (number,) if alone else (verdict.check, word_of(verdict))
         found.setdefault(key, []).append(verdict)
-    of = {check: sum(v.check == check for v in verdicts) for check in {v.check for v in verdicts}}
+    not_kept = Counter(v.check for v in verdicts if v.outcome not in _KEPT)
     groups = [
         g for group in found.values() for g in ([group] if len(group) >= least else [[v] for v in group])
     ]
-    return tuple(Together(word_of(g[0]), tuple(g), of[g[0].check]) for g in groups)
+    words = Counter((v.check, word_of(v)) for v in verdicts if v.outcome in _KEPT)
+    return tuple(
+        Together(word_of(g[0]), tuple(g), words[g[0].check, word_of(g[0])] + not_kept[g[0].check])
+        for g in groups
+    )

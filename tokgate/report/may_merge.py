@@ -6,7 +6,7 @@ import shlex
 from itertools import pairwise
 from typing import NamedTuple
 
-from .conclusion import SessionOutcome
+from .conclusion import PartJudged, SessionOutcome
 
 YES, NO, UNKNOWN = "Yes", "No", "Cannot tell"
 
@@ -35,17 +35,31 @@ class MayMerge(NamedTuple):
         return {YES: "yes", NO: "no"}.get(self.word, "unknown")
 
 
-def may_merge(outcome: SessionOutcome, *, simulated: bool, selection: str) -> MayMerge:
+def may_merge(
+    outcome: SessionOutcome, *, simulated: bool, selection: str, part: PartJudged | None = None
+) -> MayMerge:
     """Answer for a session of this outcome. `selection`: the pytest arguments it was asked with (RunInfo.selection).
 
-    A yes says of what: a part of the gate answers for that part, a simulated machine for no real one.
+    A yes says of what: a part of the gate answers for that part, a simulated machine for no real one. Where a `part` of
+    a stored run was judged again, the promises that it holds make no yes of a run that had none.
     """
     word, why = _ANSWERS[outcome]
-    if word == YES and not whole(selection):
-        why = f"{why}, of what was asked: {selection or 'a part of the gate'}"
+    asked = part.selection if part is not None else selection
+    if word == YES and (part is not None or not whole(selection)):
+        why = f"{why}, of what was asked: {asked or 'a part of the gate'}"
+    if word == YES and part is not None:
+        word = UNKNOWN if part.run_outcome is None else _ANSWERS[part.run_outcome][0]
+        why = f"{ended(part)}; {why}"
     if word == YES and simulated:
         why = f"{why}; on a simulated machine, which says nothing about a real one"
     return MayMerge(word, why)
+
+
+def ended(part: PartJudged) -> str:
+    """Say how the run itself ended of which a part was judged again."""
+    if part.run_outcome is None:
+        return "how the run itself ended cannot be read"
+    return f"the run itself ended {part.run_outcome.value}"
 
 
 def whole(selection: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import qualified, simulated
 from .markdown import append_what_fits, code, size_of, text
+from .may_merge import ended
 from .summary_session import beyond_the_plan, machine_meanwhile, nccl_truth
 from .summary_speculation import (
     arithmetic_table,
@@ -26,6 +27,9 @@ def render(file: VerdictFile, folder: str) -> str:
     head = [f"# tokgate {word}: {text(file.headline, 400)}", ""]
     if file.simulated:
         head += [f"> **{simulated.WORD}**: {simulated.MEANING}.", ""]
+    if file.part is not None:
+        told = f"A part of a stored run, judged again ({file.part.selection}): {ended(file.part)}."
+        head += [f"> {text(told, 600)}", ""]
     facts = (
         f"rig **{text(file.run.rig)}**",
         f"run {text(file.run.run_id)}",

@@ -6,6 +6,7 @@ from tokgate.records import Outcome
 
 from . import diagnosed, simulated
 from .conclusion import SessionOutcome
+from .may_merge import ended, whole
 from .paint import painted, shout
 from .run_named import with_run
 from .terminal import WIDTH
@@ -23,6 +24,10 @@ _MEANING = {
     SessionOutcome.INVALID: "the bench, not the code, is at fault",
     SessionOutcome.NO_BASELINE: "nothing is stored to compare with",
     SessionOutcome.INTERRUPTED: "stopped before its end",
+}
+_OF_A_PART = {
+    SessionOutcome.PASS: "every promise that was asked for holds",
+    SessionOutcome.IMPROVED: "what was asked for holds, and something is faster",
 }
 # pytest's own codes, of the outcome `error` and of a session that selected nothing.
 _CODES = {
@@ -43,6 +48,9 @@ def last_words(
     # Two columns stand between "tokgate" and the word, as in the block above.
     rest = fit(f", exit code {file.exit_code}: {meaning(file)}", width - len(word) - len(mark) - 9)
     lines = [f"tokgate  {mark}{painted(shout(word), word, colour=colour)}{rest}"]
+    if file.part is not None:
+        told = f"a part of a stored run, judged again ({file.part.selection}); {ended(file.part)}"
+        lines += wrapped(told, width, indent="  ", most=_REASON_LINES)
     worst = next((v for v in file.verdicts if v.outcome.value == word), None)
     failing = worst is not None and worst.outcome not in (Outcome.PASS, Outcome.IMPROVED)
     if worst is not None and failing:
@@ -59,4 +67,6 @@ def last_words(
 
 def meaning(file: VerdictFile) -> str:
     """Return the exit code in words."""
+    if file.outcome in _OF_A_PART and (file.part is not None or not whole(file.run.selection)):
+        return _OF_A_PART[file.outcome]
     return _CODES.get(file.exit_code) or _MEANING.get(file.outcome, "see above")

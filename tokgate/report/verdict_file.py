@@ -26,7 +26,7 @@ from tokgate.verdicts.sweep_best import SweepTable
 
 from .arithmetic import Arithmetic
 from .arms import ArmRow
-from .conclusion import SessionOutcome
+from .conclusion import PartJudged, SessionOutcome
 from .gain import Gain
 from .sampling import Sampled
 from .series import Series
@@ -125,5 +125,10 @@ class VerdictFile(Record):
     differences: tuple[Differing, ...]
     qualification: Qualification | None = Field(
         None, description="what a self-test showed this host's gate to see; null: nobody asked"
+    )
+    part: PartJudged | None = Field(
+        None,
+        description="a part of a stored run, judged again: what was asked for now, and how the run itself ended; null: "
+        "the run as it was asked for",
     )
     unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")

@@ -107,6 +107,7 @@ def build(
             for difference in v.differs
         ),
         qualification=qualification_of(folder, rig, evidence.fingerprint) if folder is not None else None,
+        part=end.part,
         unclassified=end.unclassified,
     )
 

@@ -49,10 +49,10 @@ class RowGroup:
     rows: tuple[VerdictRow, ...]
 
 
-def row_groups(file: VerdictFile) -> tuple[RowGroup, ...]:
-    """Return the rows in order, repeated passes of one check together; a speed-up always stands alone."""
+def row_groups(file: VerdictFile, *, least: int = _FEWEST_TOGETHER) -> tuple[RowGroup, ...]:
+    """Return the rows in order, `least` passes of one check or more together; a speed-up always stands alone."""
     rows = {id(row.verdict): row for row in verdict_rows(file)}
-    groups = together(file.verdicts, least=_FEWEST_TOGETHER, never=(TWIN,))
+    groups = together(file.verdicts, least=least, never=(TWIN,))
     return tuple(RowGroup(group, tuple(rows[id(v)] for v in group.verdicts)) for group in groups)
 
 

@@ -52,7 +52,7 @@ class VerdictTable:
 
 
 def verdict_table(file: VerdictFile) -> VerdictTable:
-    groups = row_groups(file)
+    groups = row_groups(file, least=2)  # folded rows lose nothing: each opens
     rows = [row for group in groups for row in group.rows]
     keys = {
         "outcome": [row.outcome for row in rows],

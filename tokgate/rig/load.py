@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from tokgate.errors import RigError
 from tokgate.rig.models import Rig
-from tokgate.rig.nearest import nearest
+from tokgate.rig.nearest import misspelt
 from tokgate.rig.overrides import apply_overrides
 from tokgate.rig.problems import Problem, problems_of, rig_error
 from tokgate.rig.rules.arms import broken_arms
@@ -34,6 +34,8 @@ from tokgate.rig.spelling import KeyPath, spell
 from tokgate.rig.workload import PromptSet, TextPrompts
 
 _FOLDER = "rigs"
+# The largest shipped one has 8 KiB. A parser takes minutes for what is no rig, a log or weights.
+_MOST_BYTES = 256 << 10
 _RULES = (
     broken_names,
     broken_arms,
@@ -116,11 +118,13 @@ def rig_file(name_or_path: str, *, root: Path) -> Path:
             if candidate.is_file():
                 return candidate
     names = rig_names(root)
-    close = nearest(path.stem if path.suffix == ".toml" else path.name, names)
+    close = misspelt(path.stem if path.suffix == ".toml" else path.name, names)
     raise RigError(
         tried=f"find the rig {spell(name_or_path)}",
         found=f"no file {spell(str(candidates[0]), limit=300)}; rigs that exist: {', '.join(names) or 'none'}",
-        do=f"use {spell(close)}, the nearest name" if close else "name one of these, or write the file",
+        do=f"use {spell(close)}, the nearest name"
+        if close
+        else "name one of these, or write the file: `tokgate rig init` asks the host for what is in it",
     )
 
 
@@ -132,7 +136,17 @@ def _home(file: Path, root: Path) -> Path:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8"))
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise RigError(
+                tried=f"read the rig {file}",
+                found=f"more than {_MOST_BYTES >> 10} KiB, which no rig is",
+                do="name a rig's file: `tokgate rig list` has them",
+            )
+        return tomllib.loads(
+            content.decode("utf-8-sig")
+        )  # Windows editors begin a file with a byte order mark
     except OSError as error:
         found, do = error.strerror or str(error), "make it a file that can be read"
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from tokgate.rig.spelling import spell
@@ -25,6 +26,17 @@ def nearest_names(
     return tuple(folded[c] for c in close)
 
 
+def misspelt(name: str, machines: Iterable[str]) -> str | None:
+    """Return the machine whose name this is but for a slip, or None: of machines a neighbour is no remedy.
+
+    Names that differ in numbers alone, "gpu7" and "gpu8", are two machines and no slip.
+    """
+    close = next(iter(nearest_names(name, machines, most=1, likeness=0.8)), None)
+    if close is None or (_fold(close) != _fold(name) and _without_numbers(close) == _without_numbers(name)):
+        return None
+    return close
+
+
 def known_names(name: str, known: Iterable[str]) -> str:
     """Words for an error: the nearest name if there is one, else all of them."""
     names = list(known)
@@ -35,3 +47,7 @@ def known_names(name: str, known: Iterable[str]) -> str:
 
 def _fold(name: str) -> str:
     return name.casefold().replace("-", "_")
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"[0-9]+", "", _fold(name))

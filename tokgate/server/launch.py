@@ -105,6 +105,10 @@ class _Start:
             extra_python_path=equipment.python_path,
             extra=(*self.extra, *equipment.variables),
         )
+        for redactor in (self.redactor, self.host.redactor):
+            redactor.add_named(
+                launched.environment.items()
+            )  # a token passed on from the host: it is in no file either
         held = hold(
             self.host,
             self.rig,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from tokgate.records import Generation, LaunchEvidence, Outcome, Verdict
 from tokgate.records.record import Record
@@ -15,7 +18,7 @@ from .cached import cached
 from .effective import contradicted
 from .headroom import at_its_ceiling
 from .launch_faults import launch_faults
-from .series import Series, series_of
+from .series import Series, SeriesByName, series_of
 from .shortfall import Shortfall
 from .slate import contradicted_gpus
 from .unsteady import unsteady
@@ -28,7 +31,7 @@ class Established(Record):
     launch: LaunchEvidence
     workload: str
     good: tuple[Generation, ...]  # without warm-ups, in order of measurement
-    series: dict[str, Series]
+    series: Annotated[dict[str, Series], AfterValidator(SeriesByName)]
     missing: dict[str, str]  # metrics that cannot be judged -> why
     raw: tuple[str, ...]
 

@@ -6,6 +6,7 @@ import re
 import statistics
 from itertools import groupby
 
+from tokgate.errors import UsageError
 from tokgate.records import Generation, Sample
 from tokgate.records.record import Record
 from tokgate.stats.samples import batch_samples, samples_of
@@ -26,6 +27,17 @@ class Series(Record):
     @property
     def values(self) -> tuple[float, ...]:
         return tuple(statistics.median(start) for start in self.by_start)
+
+
+class SeriesByName(dict[str, Series]):
+    """The series of a workload by metric. UsageError: there is none of that name; whoever writes a promise meets it."""
+
+    def __missing__(self, metric: str) -> Series:
+        raise UsageError(
+            tried=f"reading the series {metric!r}",
+            found=f"no series {metric!r} here; there are: {', '.join(sorted(self)) or 'none'}",
+            do="name one of these, docs/metrics.md says what each is; why another one is not here stands in `missing`",
+        )
 
 
 def series_of(good: tuple[Generation, ...]) -> tuple[dict[str, Series], dict[str, str]]:

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from pathlib import Path
 
 from tests.report.examples import rig, run_evidence
 from tests.report.hostile import MARKUP
 from tests.report.test_arms import series
 from tokgate.records import Outcome, Reference, Verdict
+from tokgate.report.arms import starts_of
 from tokgate.report.charts.drawing import Panel, View
 from tokgate.report.charts.generations import MOST_POINTS, generations
+from tokgate.report.charts.part import charts_part
 from tokgate.report.verdict_file import VerdictFile
 from tokgate.report.verdict_json import build
 
@@ -102,3 +105,27 @@ def test_an_odd_name_of_a_launch_is_one_visible_line() -> None:
     (trace,) = generations(file().model_copy(update={"series": (one,)})).views[0].panels[0].traces
     assert trace.label.isprintable()
     assert "\\u202e" in trace.label
+
+
+def test_medians_are_those_of_verdicts_and_of_what_is_stored() -> None:
+    stored = Verdict(
+        check="stored_baseline", outcome=Outcome.PASS, headline="x", arm="eagle3-2step", workload="single",
+        launch="02-eagle3-2step", metric="decode_tok_s", value=93.0,
+        reference=Reference(kind="baseline", label="baselines/kimi/1f.json", value=94.0),
+    )  # fmt: skip
+    by_start = {("02-eagle3-2step", "single", "decode_tok_s"): (92.0, 93.0, 94.0)}
+    (told,) = [
+        v
+        for v in generations(file(stored), by_start).views
+        if v.chosen[0].startswith("decode (") and v.chosen[1] == "single"
+    ]
+    assert "eagle3-2step 93.0 (n=15)" in told.says
+    assert "stored eagle3-2step 94.0 tok/s" in told.says
+    assert "median 93.0 tok/s, n=15" in told.panels[0].traces[1].note
+    assert 93.0 in [line.at for line in told.panels[0].lines if line.quiet]
+
+
+def test_a_page_draws_them_so() -> None:
+    evidence = run_evidence()
+    drawn = charts_part(file(), evidence, Path("/nowhere")).figures[0]
+    assert drawn == generations(file(), starts_of(evidence))

@@ -51,14 +51,15 @@ def test_gpus_behind_pcie_get_the_block_with_what_each_variable_is() -> None:
     ]  # with LL they do nothing
 
 
-@pytest.mark.parametrize(("topology", "gib"), [("nvlink", 300), ("none", 15)])
+@pytest.mark.parametrize(("topology", "gib"), [("nvlink", 300), ("unknown", 300), ("none", 15)])
 def test_where_nccl_has_nothing_to_do_there_is_no_block_and_a_reason(
     topology: TopologyClass, gib: float
 ) -> None:
     text, rig = drawn_up(topology, gib=gib)
     assert "nccl" not in rig["server"]
     assert "# No [server.nccl]: " in text
-    assert ("# NCCL_ALGO = " in text) is (topology == "nvlink")
+    assert ("# NCCL_ALGO = " in text) is (topology != "none")
+    assert "disable_custom_all_reduce" not in rig["server"]["args"]
 
 
 def test_what_a_login_on_the_host_exports_is_taken_over() -> None:

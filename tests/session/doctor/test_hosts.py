@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("simbox")
+
 from simbox.box import down, up
 from tests.sshd import Sshd, sshd
 from tokgate.hosts.connection import connect

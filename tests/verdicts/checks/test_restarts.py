@@ -34,7 +34,7 @@ def test_what_restarts_differ_by_is_told() -> None:
         "restarts of baseline differ by 0.15% in decode of single (3 server runs, 2 restarts seen): no two modes"
     )
     assert verdict.value == pytest.approx(0.153, abs=0.001)
-    assert verdict.unit == "% between restarts"
+    assert verdict.unit == "% sd"
     assert verdict.launches == ("01-baseline", "02-baseline", "03-baseline")
     assert verdict.evidence == ("this session: 01-baseline 44.6, 02-baseline 44.7, 03-baseline 44.6 tok/s",)
     assert verdict.warnings == (

@@ -22,7 +22,7 @@ from tokgate.records import (
     Verdict,
 )
 from tokgate.records.server import StartCause
-from tokgate.rig.limits import Twin
+from tokgate.rig.limits import Budget, Twin
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Explained, Strength
 from tokgate.verdicts.diagnosis.ranking import NOTHING, diagnose, in_order
@@ -52,6 +52,14 @@ def test_a_session_that_passes_has_no_causes() -> None:
     assert found(session(fingerprint=dirty), passes).causes == ()
 
 
+@pytest.mark.parametrize("gpus", [0, 8])
+def test_cards_are_to_cool_only_where_there_are_cards(gpus: int) -> None:
+    rig = RIG.model_copy(update={"gpus": RIG.gpus.model_copy(update={"count": gpus})})
+    do = one(diagnose(rig, CAUSES[names.DRIFT](), (BAD,), {}).causes, names.DRIFT).do
+    assert ("nvidia-smi" in do) is (gpus > 0)
+    assert "raise warmup" in do
+
+
 def test_where_nothing_stands_out_that_is_said_and_what_was_looked_at() -> None:
     told = found(session())
     assert told.causes == ()
@@ -74,7 +82,16 @@ def test_what_is_planted_is_ranked_first(name: str) -> None:
 
 def _verdicts() -> Iterator[tuple[str, Verdict]]:
     yield names.LOSSY, Verdict(check="lossless", outcome=Outcome.REGRESSED, headline="changes the output")
-    yield names.PROBE, Verdict(check="probe_cost", outcome=Outcome.INVALID, headline="the probe costs 2 %")
+    yield (
+        names.PROBE,
+        Verdict(
+            check="probe_cost",
+            outcome=Outcome.INVALID,
+            headline="the probe costs 2 %",
+            value=2.0,
+            interval=(1.0, 3.0),
+        ),
+    )
     yield (
         names.NCCL_COSTS,
         Verdict(check="nccl_tuning", outcome=Outcome.REGRESSED, headline="the block costs 4 %", change=-0.04),
@@ -151,6 +168,26 @@ def test_a_launch_that_never_started_is_no_probe_that_costs_speed() -> None:
     failure = StartFailure(cause=StartCause.BAD_ARGUMENT, headline="refused", do="write it right")
     run = changed(session(), 1, failure=failure, server=None, generations=())
     assert names.PROBE not in ranked(run, verdict)
+
+
+def test_a_probe_whose_cost_nobody_could_measure_is_no_cause() -> None:
+    """Nothing was started, so the check is invalid for the machine's sake: that is no evidence on the probe."""
+    verdict = Verdict(
+        check="probe_cost", outcome=Outcome.INVALID, headline="not clean session start: GPU 3 holds 1894 MiB"
+    )
+    told = found(session(), verdict)
+    assert names.PROBE not in [c.name for c in (*told.causes, *told.excluded)]
+
+
+def test_a_cycle_that_misses_limits_in_an_invalid_session_leads_nobody() -> None:
+    """The bench is at fault, nothing is stored: 43.9 % of the 43.9 % are no finding, they are the same number twice."""
+    floor = Budget(metric="decode_tok_s", arm="eagle3-2step", workload="single", at_least=200.0)
+    rig = RIG.model_copy(update={"budgets": (floor,)})
+    lost = Verdict(check="decode_throughput", outcome=Outcome.REGRESSED, headline="below its floor")
+    (void,) = (c for c in diagnose(rig, session(), [BAD], {}).causes if c.name == names.CYCLE)
+    (real,) = (c for c in diagnose(rig, session(), [BAD, lost], {}).causes if c.name == names.CYCLE)
+    assert (void.strength, real.strength) == (Strength.WEAK, Strength.CONSISTENT)
+    assert "no verdict rests on" in void.evidence_against[0]
 
 
 def test_a_patched_tree_that_cost_the_plain_arm_nothing_is_excluded() -> None:

@@ -49,8 +49,9 @@ def operate(argument: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def prepare(folder: Path) -> None:
-    # Any user of the machine must be able to take the lease, and to take over a stale one.
-    for path, mode in ((folder.parent, 0o1777), (folder, 0o777)):
+    # Any user of the machine must be able to take the lease, and to take over a stale one; and, holding it, to put the
+    # folders of launches beside those of others.
+    for path, mode in ((folder.parent, 0o1777), (folder, 0o777), (folder.parent / "launches", 0o1777)):
         if not path.is_dir():
             path.mkdir(parents=True, exist_ok=True)
             path.chmod(mode)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from tokgate.records import Verdict
 from tokgate.report import figures
+from tokgate.report.arms import Starts
 from tokgate.report.series import Series, judged, metrics_of
 from tokgate.report.verdict_file import VerdictFile
+from tokgate.stats.summary import summarise
 from tokgate.stats.thin import WORDS as THINNED
 from tokgate.stats.thin import thinned
 
@@ -25,8 +28,9 @@ _OF_A_START = "total_tok_s"  # one value a barrier start, not one a generation
 _FIRST = ("decode_tok_s", "total_tok_s", "cycle_ms", "accept_length")  # the others follow as they come
 
 
-def generations(file: VerdictFile) -> Figure:
-    every = [s for s in judged(file.series) if s.known]
+def generations(file: VerdictFile, starts: Starts | None = None) -> Figure:
+    """Return the figure. `starts`: values by barrier start, as verdicts take their medians; without them, over generations."""
+    every = [_as_judged(s, starts or {}) for s in judged(file.series) if s.known]
     shown = _within(every)
     left = [m for m in metrics_of(every) if m not in metrics_of(shown)]
     colours = tones((s.arm, s.role) for s in shown)
@@ -41,7 +45,7 @@ def generations(file: VerdictFile) -> Figure:
     notes = [
         (
             "Each mark is one generation, or one barrier start where the number is of all streams together, in the order taken. "
-            "The line through a launch is its median, the box its 95 % interval; the broken and the dotted line are the medians of the control before "
+            "The line through a launch is its median over barrier starts, as in verdicts, the box its 95 % interval; the broken and the dotted line are the medians of the control before "
             "and after, the one of dashes and dots what is stored as the baseline. The axis need not begin at 0."
         )
     ]
@@ -66,6 +70,12 @@ def generations(file: VerdictFile) -> Figure:
         choices=("metric", "workload"),
         views=tuple(views),
     )
+
+
+def _as_judged(s: Series, starts: Starts) -> Series:
+    """Give a series the median and interval that verdicts and stored baselines have: streams that began together count once."""
+    told = [v for v in starts.get((s.launch, s.workload, s.metric), ()) if math.isfinite(v)]
+    return s.model_copy(update={"summary": summarise(told)}) if told else s
 
 
 def _within(every: Sequence[Series]) -> list[Series]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tokgate.records import RunEvidence
+from tokgate.report.arms import starts_of
 from tokgate.report.chart import Chart
 from tokgate.report.chart import charts as strips_of
 from tokgate.report.verdict_file import VerdictFile
@@ -50,7 +51,7 @@ class ChartsPart:
 def charts_part(file: VerdictFile, evidence: RunEvidence, folder: Path) -> ChartsPart:
     """Return the charts of a run. `folder` is the run's own: the copy of the history lies there."""
     figures = (
-        generations(file),
+        generations(file, starts_of(evidence)),
         cycle(file),
         verify(file, evidence),
         concurrency(file, evidence),

@@ -31,6 +31,15 @@ _IDLE_NCCL = (
     '# NCCL_BUFFSIZE = "16777216"     # bytes of a buffer of protocol Simple, which LL leaves out; "4M" would be 4 bytes',
     '# NCCL_NTHREADS = "512"          # threads of a block: what LL has anyway',
 )
+# Why there is no block, above one that is commented out.
+_JOINED = (
+    "# No [server.nccl]: NVLink joins the GPUs, small all-reduces go through SGLang's own kernels, and NCCL's settings",
+    "# would change nothing. With disable_custom_all_reduce = true they would; then for example:",
+)
+_UNSEEN = (
+    "# No [server.nccl]: how the GPUs are joined was not seen. Where NVLink does (`nvidia-smi topo -m`: NV and a number)",
+    "# none is wanted. Behind PCIe, with disable_custom_all_reduce = true above, this served a box of eight:",
+)
 
 
 def tp_size(gpus: Gpus, model: ModelSeen | None) -> Chosen[int]:
@@ -127,7 +136,7 @@ def _args(page: Page, chosen: Choices) -> dict[str, Any]:
 
 
 def _nccl(page: Page, chosen: Choices, size: int) -> dict[str, str]:
-    """Return the block, and say what it is; of one GPU, or where NVLink joins all, there is none."""
+    """Return the block, and say what it is; of one GPU, or unless the host says that PCIe joins them, there is none."""
     here = ("server", "nccl")
     exported = dict(chosen.inventory.nccl) if chosen.inventory is not None else {}
     if size < 2:
@@ -147,12 +156,12 @@ def _nccl(page: Page, chosen: Choices, size: int) -> dict[str, str]:
             words = NCCL.get(name, ("", "exported there"))[1]
             page.beside[*here, name] = f"asked host: {words}"
         return exported
-    if chosen.gpus.value.topology == "nvlink":
+    if chosen.gpus.value.topology != "pcie":
+        # Where nobody saw how the GPUs are joined a block that suits PCIe would slow an NVLink box.
         page.after.setdefault(("server", "args"), []).extend(
             [
                 "#",
-                "# No [server.nccl]: NVLink joins the GPUs, small all-reduces go through SGLang's own kernels, and NCCL's settings",
-                "# would change nothing. With disable_custom_all_reduce = true they would; then for example:",
+                *(_JOINED if chosen.gpus.value.topology == "nvlink" else _UNSEEN),
                 "# [server.nccl]",
                 *(f'# {name} = "{value}"'.ljust(33) + f"# {words}" for name, (value, words) in NCCL.items()),
             ]

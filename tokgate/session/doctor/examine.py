@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from tokgate.records.doctor import Examination, Examined
-from tokgate.records.redactor import SHORTEST, Redactor
+from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
 
 from . import client, reach
@@ -18,7 +17,6 @@ from .checks import CHECKS
 from .runner import Answered, Said, run_checks
 
 # Variables and arguments whose values nobody needs to read in a report.
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL", re.IGNORECASE)
 
 
 def examine(
@@ -90,7 +88,5 @@ def redactor_of(rig: Rig) -> Redactor:
         *rig.server.args.items(),
         *(pair for arm in rig.arms for pair in (*arm.environment.items(), *arm.args.items())),
     ]
-    for name, value in written:
-        if isinstance(value, str) and len(value) >= SHORTEST and _SECRET.search(name):
-            redactor.add(value)
+    redactor.add_named(written)
     return redactor

@@ -62,7 +62,9 @@ class Entry(Record):
     sglang: str | None  # its commit, or its version; with "+HASH" where its tree is edited
     fingerprint: str | None  # the first digits of a hash of all facts of machine and software
     series: tuple[Measured, ...]
-    spent: SessionSpent | None = None  # where its seconds went: the plan of the next session is reckoned from it
+    spent: SessionSpent | None = (
+        None  # where its seconds went: the plan of the next session is reckoned from it
+    )
 
 
 class Session(NamedTuple):

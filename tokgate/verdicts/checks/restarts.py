@@ -39,7 +39,7 @@ def restarts(
             launches=tuple(one.launch.id for one in launches),
             workload=workload,
             value=None if found.sd is None else 100 * found.sd,
-            unit=None if found.sd is None else "% between restarts",
+            unit=None if found.sd is None else "% sd",
             n=found.runs,
             floor=f"two modes more than {floor_of(rig, metric).relative:.1%} apart",
             evidence=run_lines(found, metric),

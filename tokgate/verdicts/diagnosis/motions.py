@@ -50,9 +50,15 @@ def drift(case: Case, found: Found) -> Iterator[Cause]:
             words=f"{trends[0].words}: {taken(found.of(names.DRIFT))}",
             explains=found.of(names.DRIFT),
             evidence_for=shortened([t.words for t in trends]),
-            do=f"look at clocks, memory and the machine's other load over time ({_COOL}); raise warmup of the workload, "
-            f"then {again(case, 'eagle3')}",
+            do=f"{_over_time(case)}; raise warmup of the workload, then {again(case, 'eagle3')}",
         )
+
+
+def _over_time(case: Case) -> str:
+    """Return where to look; a rig without GPUs has neither cards nor nvidia-smi."""
+    if not case.rig.gpus.count:
+        return "look at what else runs on the machine, and at its memory, over time (top, vmstat 5)"
+    return f"look at clocks, memory and the machine's other load over time ({_COOL})"
 
 
 def modes(case: Case, found: Found) -> Iterator[Cause]:

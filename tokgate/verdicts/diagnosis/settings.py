@@ -78,8 +78,8 @@ def probe(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a fami
     how = "pairs of starts with the probe on and off, in one server run"
     not_started = {e.launch.id for e in case.run.launches if e.failure is not None}
     for verdict in case.verdicts_of("probe_cost", outcomes=(Outcome.INVALID,)):
-        if verdict.launch in not_started:
-            continue  # no server, no probe
+        if verdict.interval is None or verdict.launch in not_started:
+            continue  # no server, or no cost that was measured: the verdict is invalid for another reason
         yield Cause(
             name=names.PROBE,
             strength=Strength.ISOLATED,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tokgate.records import Outcome
 from tokgate.stats.log_shares import ACCEPTANCE
 
 from . import names
 from .case import Case
-from .cause import Cause, Strength
+from .cause import Cause, Explained, Strength
 from .family import Found
-from .losses import DRAFT, EXTEND, VERIFY, Loss
+from .losses import DRAFT, EXTEND, LIMITS, VERIFY, Loss
 from .readings import good_of
 from .telling import again, compare, shortened, taken
 
@@ -110,16 +110,20 @@ def phases(case: Case, found: Found) -> Iterator[Cause]:
         told = found.of(name)
         if told:
             loss = case.losses[told[0].arm, told[0].workload]
+            unfounded = _unfounded(case, told) if name == names.CYCLE else ()
             grown = [
                 f"{p} {_then_and_now(loss, p, 'ms')}" for p in parts if (x := loss.part(p)) and x.log < 0
             ]
             yield Cause(
                 name=name,
-                strength=Strength.CONSISTENT,
+                strength=Strength.WEAK if unfounded else Strength.CONSISTENT,
                 words=f"{what} takes longer ({', '.join(grown)}): {taken(told)}",
                 explains=told,
                 evidence_for=tuple(f"{e.arm} {e.workload}: {e.by}" for e in told),
-                evidence_against=("where the time goes, not why: kernels, cards and hosts look alike here",),
+                evidence_against=(
+                    *unfounded,
+                    "where the time goes, not why: kernels, cards and hosts look alike here",
+                ),
                 do=f"{again(case, 'verify')} shows every phase and its kernels; against a good run: {compare(case)}",
             )
             continue
@@ -132,6 +136,24 @@ def phases(case: Case, found: Found) -> Iterator[Cause]:
                 words=f"no loss of its own: {numbers}",
                 do="nothing",
             )
+
+
+def _unfounded(case: Case, told: Sequence[Explained]) -> tuple[str, ...]:
+    """Say why a cycle that misses the rig's limits is no finding; nothing where it is one.
+
+    In a session whose bench is at fault, numbers that no verdict rests on miss limits for that fault's sake; a phase
+    that is beyond its own limit, or a number beside a stored one, says more than that.
+    """
+    outcomes = {v.outcome for v in case.verdicts}
+    if (
+        Outcome.REGRESSED in outcomes
+        or Outcome.INVALID not in outcomes
+        or any(e.against != LIMITS for e in told)
+    ):
+        return ()
+    return (
+        "the session is invalid and no baseline is stored: limits missed by numbers that no verdict rests on",
+    )
 
 
 def _then_and_now(loss: Loss, name: str, unit: str) -> str:

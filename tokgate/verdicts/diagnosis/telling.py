@@ -32,7 +32,9 @@ def taken(told: Sequence[Explained]) -> str:
 def again(case: Case, marker: str, *more: str) -> str:
     """Return the command that measures once more, with the options of the gate that this run was given."""
     rig, given = _given(case)
-    return " ".join((f"pytest {case.run.info.promises}", f"-m {marker}", f"--rig {shlex.quote(rig)}", *given, *more))
+    return " ".join(
+        (f"pytest {case.run.info.promises}", f"-m {marker}", f"--rig {shlex.quote(rig)}", *given, *more)
+    )
 
 
 def _given(case: Case) -> tuple[str, list[str]]:

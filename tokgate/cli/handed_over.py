@@ -1,0 +1,60 @@
+"""A command that another program does: it is run to its own end, and hears the signals that come here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+
+def handed_over(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> int:
+    """Run a program in the foreground, and return its exit code, 128 + N where signal N ended it.
+
+    A gate stops its server and writes its report before it ends; subprocess.run would kill it a quarter of a second
+    after Ctrl-C.
+    """
+    with _passing_on() as child:
+        child.append(subprocess.Popen(list(argv), cwd=cwd, env=env))
+        code = child[0].wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Pass signals on to the program in the list, which may come later than they do."""
+    child: list[subprocess.Popen[bytes]] = []
+
+    def heard(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal calls it
+        if not child:
+            raise KeyboardInterrupt
+        # Of Ctrl-C the terminal has told it already: a second time would break into its stopping.
+        if number != signal.SIGINT or not _in_front():
+            with suppress(ProcessLookupError):
+                child[0].send_signal(number)
+
+    heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [n for n in heeded if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heard) for number in numbers}
+    try:
+        yield child
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _in_front() -> bool:
+    """Say whether a terminal's Ctrl-C reaches this process and what it has started."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
