@@ -31,7 +31,7 @@ def chromium() -> Iterator[Browser]:
     path = shutil.which("chromium")
     if path is None:
         words = "no `chromium` on PATH: .ci/system-packages installs it"
-        if os.environ.get("CI") == "true":
+        if os.environ.get("CI"):
             pytest.fail(words)
         pytest.skip(words)
     with sync_playwright() as playwright:
