@@ -51,19 +51,28 @@ def collect(source: Path, into: Path, bundle: Path) -> list[str]:
             found="no NAME.tar.xz in it",
             do="name the folder with what run.sh left in --out ($OUT)",
         )
-    for name, files in pieces.items():
-        merge(name, files, into / name)
+    found = [name for name, files in pieces.items() if merge(name, files, into / name)]
+    if not found:
+        give_up(
+            tried=f"collect campaigns from {source}",
+            found=f"no ledger in {', '.join(pieces)}",
+            do="name the folder with what run.sh left in --out ($OUT), not other archives",
+        )
+    for name in found:
         if bundle.is_dir():
             ledgers = bundle / "ledgers"
             ledgers.mkdir(exist_ok=True)
             shutil.copyfile(into / name / ledger.NAME, ledgers / f"{name}.json")
     if caches and bundle.is_dir():
         shutil.copyfile(caches[-1], bundle / f"{CACHES}.tar.xz")
-    return sorted(pieces)
+    return sorted(found)
 
 
-def merge(name: str, files: list[Path], folder: Path) -> None:
-    """Lay one campaign out over what is there of it; run folders are never overwritten by others, their names tell them apart."""
+def merge(name: str, files: list[Path], folder: Path) -> bool:
+    """Lay one campaign out over what is there of it; run folders are never overwritten by others, their names tell them apart.
+
+    Returns False where the archive is of no campaign: it is left alone, for the sake of those beside it.
+    """
     with tempfile.TemporaryDirectory() as place:
         whole = packing.joined(files, Path(place, "whole.tar.xz"))
         fresh = Path(place, "fresh")
@@ -78,11 +87,8 @@ def merge(name: str, files: list[Path], folder: Path) -> None:
             )
         found, before = ledger.read(fresh / ledger.NAME), ledger.read(folder / ledger.NAME)
         if found is None:
-            give_up(
-                tried=f"read the ledger of {name}",
-                found="none in what came back",
-                do="name what run.sh left, not another archive",
-            )
+            say(f"{', '.join(file.name for file in files)}: left alone, no ledger in it")
+            return False
         if before is not None:
             try:
                 found.merge(before)
@@ -98,6 +104,7 @@ def merge(name: str, files: list[Path], folder: Path) -> None:
             )  # "latest": copytree replaces files, not links
         shutil.copytree(fresh, folder, dirs_exist_ok=True, symlinks=True)
         found.write(folder)
+    return True
 
 
 if __name__ == "__main__":

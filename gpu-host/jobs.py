@@ -17,7 +17,7 @@ GATE = ("perf_tests", "-m")
 SPEED = "eagle3 and not verify and not nccl"
 # Jobs that start a server of their own (visit.py), and what they do with it.
 VISITS = {
-    "visit": "captures,clients,killed",
+    "visit": "clients,captures,killed",
     "clients": "clients",
     "captures": "captures",
     "killed": "killed",

@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,7 +40,11 @@ from tokgate.server.launch import start
 from tokgate.server.port import written_port
 from tokgate.server.running import RunningServer
 
-ALL = ("captures", "clients", "killed")  # in this order: the last one ends the server
+ALL = (
+    "clients",
+    "captures",
+    "killed",
+)  # in this order: figures before a profiler was on, and the last one ends the server
 BACK_S = 60.0
 POLL_S = 0.05
 INVALID, FAILED = 11, 13
@@ -57,6 +62,7 @@ def main() -> int:
     parser.add_argument("--label", help="what is special about it, for test data: no-graph, nccl-tuned")
     parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--streams", default="1")
+    parser.add_argument("--together", action="store_true", help="both clients at once, not in turns")
     asked = parser.parse_args()
     root = Path.cwd()
     rig = load_rig(asked.rig, root=root, overrides=asked.rig_set)
@@ -68,7 +74,18 @@ def main() -> int:
     visit = Visit(rig, host, folder, redactor, root=root, label=asked.label)
     try:
         with lease(host, owner=name):
-            return visit.run(asked.arm, name, asked.do.split(","), asked.turns, asked.streams)
+            starts = [
+                Asked(
+                    streams=int(number),
+                    starts=asked.turns,
+                    warm_ups=2,
+                    input_tokens=64,
+                    output_tokens=rig.workloads[0].output_tokens,
+                    together=asked.together,
+                )
+                for number in asked.streams.split(",")
+            ]
+            return visit.run(asked.arm, name, asked.do.split(","), starts)
     except BenchFault as fault:
         print(redactor.clean(f"{fault}"), file=sys.stderr)
         return INVALID
@@ -84,7 +101,7 @@ class Visit:
         self._label = label
         self._began = time.monotonic()
 
-    def run(self, arm: str, name: str, do: list[str], turns: int, streams: str) -> int:
+    def run(self, arm: str, name: str, do: list[str], starts: Sequence[Asked]) -> int:
         """Start the arm on a clean machine and do what is asked; the server is stopped whatever happens."""
         rig, codes = self._rig, [0]
         slate = look(self._host, rig, when="before", port=written_port(rig), ours=frozenset())
@@ -102,10 +119,10 @@ class Visit:
         self._write("visit.json", self._identity(arm, server.run.sglang_version))
         self._say(f"{arm}: ready after {server.run.ready_after_s:.1f} s")
         try:
+            if "clients" in do:
+                codes += [self._compare(server, one) for one in starts]
             if "captures" in do:
                 self._capture(server)
-            if "clients" in do:
-                codes += [self._compare(server, int(number), turns) for number in streams.split(",")]
             if "killed" in do:
                 codes.append(self._kill(server))
         finally:
@@ -144,18 +161,14 @@ class Visit:
         self._write("server_info.json", server.run.server_info)
         self._say(f"captured {done} answers" + (f"; no trace: {why}" if why else " and a trace"))
 
-    def _compare(self, server: RunningServer, streams: int, turns: int) -> int:
+    def _compare(self, server: RunningServer, sizes: Asked) -> int:
         """Compare, and go on where that breaks off: what else is asked of this start is worth as much."""
-        first = self._rig.workloads[0]
-        sizes = Asked(
-            streams=streams, starts=turns, warm_ups=2, input_tokens=64, output_tokens=first.output_tokens
-        )
         try:
             word = compare(self._rig, server, sizes, self._folder)
         except (SystemExit, BenchFault) as broken:
-            self._say(f"clients, {streams} streams, broke off: {broken}")
+            self._say(f"clients, {sizes.streams} streams, broke off: {broken}")
             return INVALID
-        self._say(f"clients, {streams} streams: {word}")
+        self._say(f"clients, {sizes.streams} streams: {word}")
         return CODES[word]
 
     def _kill(self, server: RunningServer) -> int:

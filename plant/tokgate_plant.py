@@ -125,6 +125,10 @@ class Amounts:
 class Delay(Protocol):
     """One phase's."""
 
+    def prepare(self) -> None:
+        """Do once what takes long and belongs to no call that is slowed."""
+        ...
+
     def before(self, call: Callable[[], Any], amount: Amount) -> Any:
         """Let the time pass, and then make the call."""
         ...
@@ -136,6 +140,9 @@ class BusyHost:
     def __init__(self) -> None:
         self._took_ms = 0.0
 
+    def prepare(self) -> None:
+        """Nothing: the host's clock needs no measuring."""
+
     def before(self, call: Callable[[], Any], amount: Amount) -> Any:
         until = time.perf_counter() + amount.of(self._took_ms) / 1e3
         while time.perf_counter() < until:
@@ -146,53 +153,76 @@ class BusyHost:
         return result
 
 
-class BusyGpu:
-    """Kernels that do nothing for the time, in the call's own stream."""
+class GpuSpeed:
+    """How many cycles a millisecond has; measured once for all phases, as it keeps the GPU busy for some 20 ms."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda  # torch.cuda
         self._cycles_per_ms = 0.0
+
+    def cycles_per_ms(self) -> float:
+        if not self._cycles_per_ms:
+            for _ in range(2):  # the first one loads the kernel
+                begin = event(self._cuda)
+                self._cuda._sleep(20_000_000)  # noqa: SLF001 - torch has no public kernel that waits
+                end = event(self._cuda)
+                end.synchronize()
+                self._cycles_per_ms = 20_000_000 / begin.elapsed_time(end)
+        return self._cycles_per_ms
+
+
+class BusyGpu:
+    """Kernels that do nothing for the time, in the call's own stream."""
+
+    def __init__(self, cuda: Any, speed: GpuSpeed) -> None:
+        self._cuda = cuda  # torch.cuda
+        self._speed = speed
         self._begin: Any = None  # events around the call that is being timed
         self._end: Any = None
         self._took_ms = 0.0
+
+    def prepare(self) -> None:
+        self._speed.cycles_per_ms()
 
     def before(self, call: Callable[[], Any], amount: Amount) -> Any:
         if self._end is not None and self._end.query():
             self._took_ms = self._begin.elapsed_time(self._end)
             self._begin = self._end = None
         if longer := amount.of(self._took_ms):
-            self._cuda._sleep(int(longer * self._speed()))  # noqa: SLF001 - torch has no public kernel that waits
+            self._cuda._sleep(int(longer * self._speed.cycles_per_ms()))  # noqa: SLF001 - torch has no public kernel that waits
         if self._end is not None:
             return call()
-        self._begin = self._event()
+        self._begin = event(self._cuda)
         result = call()
-        self._end = self._event()
+        self._end = event(self._cuda)
         return result
 
-    def _event(self) -> Any:
-        event = self._cuda.Event(enable_timing=True)
-        event.record()
-        return event
 
-    def _speed(self) -> float:
-        if not self._cycles_per_ms:
-            for _ in range(2):  # the first one loads the kernel
-                begin = self._event()
-                self._cuda._sleep(20_000_000)  # noqa: SLF001 - as above
-                end = self._event()
-                end.synchronize()
-                self._cycles_per_ms = 20_000_000 / begin.elapsed_time(end)
-        return self._cycles_per_ms
+def event(cuda: Any) -> Any:
+    """Return an event recorded now; `cuda`: torch.cuda."""
+    made = cuda.Event(enable_timing=True)
+    made.record()
+    return made
 
 
 def slowed(original: Callable[..., Any], phase: str, amounts: Amounts, delay: Delay) -> Callable[..., Any]:
-    """Return `original`, taking longer where it decodes: prefill goes through two of these methods as well."""
-    calls = count(1)
+    """Return `original`, taking longer where it decodes: prefill goes through two of these methods as well.
+
+    The first call that decodes prepares the delay, whatever is ordered then: it is one of the server's own warm-up, and the
+    first one that is slowed may be measured.
+    """
+    calls, prepared = count(1), False
 
     @functools.wraps(original)
     def slower(*args: Any, **kwargs: Any) -> Any:
+        nonlocal prepared
+        if phase in ("rest", "decode") and not _decodes(args):
+            return original(*args, **kwargs)
+        if not prepared:
+            prepared = True
+            delay.prepare()
         amount = amounts.now(phase)
-        if amount == NOTHING or (phase in ("rest", "decode") and not _decodes(args)):
+        if amount == NOTHING:
             return original(*args, **kwargs)
         if next(calls) % amount.every:
             return original(*args, **kwargs)
@@ -223,7 +253,7 @@ def register() -> None:
         import torch  # noqa: PLC0415 - in schedulers only
     except ModuleNotFoundError:
         return  # no SGLang that computes anything: a stand-in, which may do itself what is ordered
-    patched = []
+    patched, speed = [], GpuSpeed(torch.cuda)
     for module, names in WORKERS.items():
         try:
             worker = import_module(module)
@@ -231,7 +261,7 @@ def register() -> None:
             continue  # each version has one of the two generations, or both
         for phase, name in names.items():
             owner, _, method = name.partition(".")
-            delay = BusyGpu(torch.cuda) if torch.cuda.is_available() else BusyHost()
+            delay = BusyGpu(torch.cuda, speed) if torch.cuda.is_available() else BusyHost()
             kind = getattr(worker, owner)
             setattr(kind, method, slowed(getattr(kind, method), phase, amounts, delay))
             patched.append(f"{module}.{name}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.agreement.plug import Plug
 from benchmarks.agreement.theirs import Report, Theirs, Took, theirs
 from tokgate.client.interpret import interpret
 from tokgate.client.prompts import PromptValue, payload
@@ -18,8 +17,6 @@ from tokgate.rig.models import Rig
 from tokgate.server.running import RunningServer
 from tokgate.stats.samples import batch_samples, samples_of
 
-PLUG_TOKENS = 1500  # about a second of prefill on a CPU
-PLUG_TAKEN_S = 0.2  # by then the scheduler has begun with it
 TIMEOUT_S = 300.0
 
 
@@ -64,14 +61,15 @@ def take_turns(
     """Return the turns that count, and their report; folder: where their client leaves it. TheirsError, OursError."""
     turns: list[Turn] = []
     starts = asked.starts + asked.warm_ups
+    plug = Plug(server) if asked.together else None
     options = {"input_tokens": asked.input_tokens, "output_tokens": asked.output_tokens}
     with theirs(rig, server.target, folder, streams=asked.streams, starts=starts, **options) as them:
         while (prompts := them.ready()) is not None:
             number = len(turns)
             first = number % 2 == 0
             one = (
-                _both(server, asked, prompts, them)
-                if asked.together
+                _both(server, asked, prompts, them, plug)
+                if plug is not None
                 else _in_turn(server, asked, prompts, them, first)
             )
             turns.append(Turn(first, *one))
@@ -102,20 +100,12 @@ def _in_turn(
 
 
 def _both(
-    server: RunningServer, asked: Asked, prompts: Sequence[Sequence[int]], them: Theirs
+    server: RunningServer, asked: Asked, prompts: Sequence[Sequence[int]], them: Theirs, plug: Plug
 ) -> tuple[Ours, tuple[Took, ...]]:
-    with ThreadPoolExecutor(1) as pool:
-        plugged = pool.submit(_plug, server)
-        time.sleep(PLUG_TAKEN_S)
+    with plug.busy():
         them.go()
         mine = ask(server, asked, prompts)
-        plugged.result()
     return mine, them.took()
-
-
-def _plug(server: RunningServer) -> None:
-    """Keep the scheduler busy with one long prompt; what comes meanwhile waits and is then prefilled together."""
-    server.control.generate_once(PromptValue(ids=(7,) * PLUG_TOKENS), tokens=1, timeout_s=TIMEOUT_S)
 
 
 def ask(server: RunningServer, asked: Asked, prompts: Sequence[Sequence[int]]) -> Ours:

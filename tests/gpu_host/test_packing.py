@@ -130,3 +130,18 @@ def test_a_folder_with_nothing_in_it_is_told(tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         collect.collect(tmp_path, tmp_path / "home", tmp_path / "bundle")
     assert "no NAME.tar.xz" in capsys.readouterr().err
+
+
+def test_an_archive_of_something_else_takes_no_campaign_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, home = tmp_path / "out", tmp_path / "home"
+    packing.pack(campaign(tmp_path / "1", "aa-1"), out, "h200-aa-2", file_mib=15, total_mib=45)
+    with tarfile.open(out / "captures.tar.xz", "w:xz") as other:  # before it, by name
+        other.add(tmp_path / "1" / "runs", "captured")
+    assert collect.collect(out, home, tmp_path / "bundle") == ["h200-aa-2"]
+    assert "captures.tar.xz: left alone, no ledger in it" in capsys.readouterr().out
+    (out / "h200-aa-2.tar.xz").unlink()
+    with pytest.raises(SystemExit):
+        collect.collect(out, home, tmp_path / "bundle")
+    assert "no ledger in captures" in capsys.readouterr().err

@@ -95,3 +95,14 @@ def test_harmless_failures_of_plugins_are_no_warning() -> None:
         "h:1:1 [0] NCCL INFO TUNER/Plugin: Failed to find x symbol, using internal tuner instead.\n"
     )
     assert (reading.tuner, reading.warnings, reading.unread) == ("internal", (), ())
+
+
+def test_half_a_protocol_is_none() -> None:
+    """Another process writes into the line: "L" ran on no machine, and "LL" would be what is left of "LL128"."""
+    said = "box:7:7 [0] NCCL INFO AllReduce: 32768 Bytes -> Algo RING proto "
+    other = "[2026-11-30 14:17:05 TP0] Prefill batch"
+    torn = read_nccl(f"{said}L{other}\n{said}LL{other}\n{said}LL\n")
+    assert torn.choices == ()
+    assert len(torn.unread) == 3
+    (choice,) = read_nccl(f"{said}LL128 channel{{Lo..Hi}}={{0..3}}\n").choices
+    assert choice.protocol == "LL128"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.probe.fake_cuda import FakeCuda
-from tokgate_plant import NOTHING, Amount, Amounts, BusyGpu, BusyHost, read_amounts, slowed
+from tokgate_plant import NOTHING, Amount, Amounts, BusyGpu, BusyHost, GpuSpeed, read_amounts, slowed
 
 
 def test_orders_are_read() -> None:
@@ -67,7 +67,10 @@ def test_the_host_is_busy_for_longer(order: str, wanted_ms: float) -> None:
 
 
 class Counting:
-    calls = 0
+    calls = prepared = 0
+
+    def prepare(self) -> None:
+        self.prepared += 1
 
     def before(self, call: Any, amount: Amount) -> Any:
         self.calls += 1
@@ -89,19 +92,33 @@ def test_prefill_is_not_slowed() -> None:
     slower = slowed(lambda batch: batch, "decode", Amounts("decode:+1ms"), delay)
     for decode in (False, True):
         slower(SimpleNamespace(forward_mode=SimpleNamespace(is_decode=lambda decode=decode: decode)))
-    assert delay.calls == 1
+    assert (delay.calls, delay.prepared) == (1, 1)
 
 
 def test_the_gpu_is_busy_for_a_share_of_the_last_call_whose_time_is_known() -> None:
     cuda = FakeCuda()
-    delay = BusyGpu(cuda)
+    delay = BusyGpu(cuda, GpuSpeed(cuda))
     slower = slowed(lambda: "drafted", "draft", Amounts("draft:+50%"), delay)
     assert slower() == "drafted"
-    assert cuda.kernels == []  # nothing known yet
+    # Calibrated by two kernels of 20 000 000 cycles that took 10 ms each: 2 000 000 cycles a millisecond.
+    assert cuda.kernels == [20_000_000, 20_000_000]  # nothing known yet
     cuda.work(4.0)
     slower()
-    # Calibrated by two kernels of 20 000 000 cycles that took 10 ms each: 2 000 000 cycles a millisecond.
     assert cuda.kernels == [20_000_000, 20_000_000, 4_000_000]
+
+
+def test_the_first_slowed_call_is_slowed_by_no_more_than_was_ordered(tmp_path: Path) -> None:
+    """On a GPU the speed was once measured in it: 80 ms of a generation of 760."""
+    cuda, file = FakeCuda(), tmp_path / "order"
+    amounts, speed = Amounts(f"@{file}"), GpuSpeed(cuda)
+    phases = [slowed(lambda: None, name, amounts, BusyGpu(cuda, speed)) for name in ("draft", "verify")]
+    for phase in phases:  # the server's warm-up, before anything is ordered
+        phase()
+    calibration = list(cuda.kernels)
+    file.write_text("draft:+1ms,verify:+1ms")
+    for phase in phases:
+        phase()
+    assert cuda.kernels == [*calibration, 2_000_000, 2_000_000]
 
 
 def test_beside_the_file_stands_what_was_taken_up(tmp_path: Path) -> None:

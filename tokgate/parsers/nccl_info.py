@@ -55,8 +55,10 @@ _INIT = re.compile(
     r"ncclCommInit\w{0,40} comm (?P<address>0x[0-9a-f]{1,16}) rank (?P<rank>\d{1,7}) nranks (?P<ranks>\d{1,7})\b.{0,300}"
     r"Init (?P<state>START|COMPLETE)"
 )
+# What stands behind the protocol ends it: of a line torn by another writer "LL" might be the beginning of "LL128".
 _CHOICE = re.compile(
     r"(?P<function>[A-Za-z]{1,30}): (?P<bytes>\d{1,18}) Bytes -> Algo (?P<algorithm>\w{1,30}) proto (?P<protocol>\w{1,30})"
+    r" (?:channel|time)"
 )
 # What the readers above begin with: a message that starts so and fits none of them is unread, not foreign.
 _BEGINNINGS = re.compile(
