@@ -34,7 +34,7 @@ class Planted:
     `sets`: values of the rig, {arm} being the arm; `disturb`: what disturb.py does meanwhile. The arm is the first
     pinned one, if any, or the first natural one. `nccl`: the fault is NCCL's, and the proof start belongs to it. `slower`:
     verify takes so many per cent longer, whatever the arm; the launch with its instruments belongs to it, as it tells which
-    phase has grown. `starts`: server starts that such a session takes, where it is over before those that its tests ask for.
+    phase has grown. `drafter`: one of DRAFTERS that it needs. `sweep`: it shows in a sweep of the arm's settings. `starts`: server starts that such a session takes, where it is over before those that its tests ask for.
     """
 
     what: str
@@ -43,6 +43,8 @@ class Planted:
     natural: bool = False
     nccl: bool = False
     slower: str | None = None
+    drafter: str | None = None
+    sweep: bool = False
     starts: int | None = None
 
     def fits(self, rig: Rig) -> bool:
@@ -56,9 +58,11 @@ class Planted:
 
 
 THERE_S = 90.0  # torch without its .pyc files takes 15 s to import, on a slow disk
-WEAKER = (
-    0.35  # accept length 1.47 with two steps instead of 1.85; the walk, and so the output, stays the same
-)
+# How often a drafted token is right, by the drafter's folder; the walk, and so the output, stays the same.
+DRAFTERS = {
+    "weaker": 0.35,  # accept length 1.47 with two steps instead of 1.85
+    "weakest": 0.1,  # 1.110 with two steps, 1.111 with three: the third one only costs
+}
 
 
 def _slower(share: str) -> Planted:
@@ -71,6 +75,19 @@ FAULTS = {
         "a drafter that is right with p = 0.35 instead of 0.55",
         ("arms.{arm}.draft_model_path={root}/.sglang-gpu/weaker/draft",),
         natural=True,
+        drafter="weaker",
+    ),
+    "three-steps": Planted(
+        "three steps where the third is hardly ever right: two are better",
+        (
+            "arms.{arm}.draft_model_path={root}/.sglang-gpu/weakest/draft",
+            *("arms.{arm}.num_steps=3", "arms.{arm}.num_draft_tokens=4"),
+            'sweep={arm="{arm}",num_steps=[2,3],workloads=["single"]}',
+        ),
+        natural=True,
+        drafter="weakest",
+        sweep=True,
+        starts=4,  # both settings, between two of the control arm
     ),
     "verify-5": _slower("5"),
     "verify-2": _slower("2"),
@@ -107,7 +124,7 @@ def _arm(rig: Rig, fault: Planted) -> ArmSpec:
 def _step(name: str, rig: Rig, more: Sequence[str]) -> Step:
     faults = [FAULTS[part] for part in name.split("+")]
     arms = [_arm(rig, fault).name for fault in faults]
-    alone = [fault for fault in faults if fault.disturb or fault.nccl or fault.slower]
+    alone = [fault for fault in faults if fault.disturb or fault.nccl or fault.slower or fault.sweep]
     if len(set(arms)) < len(arms) or (alone and len(faults) > 1):
         give_up(
             tried=f"plant {name} into one session of {rig.name}",
@@ -123,6 +140,8 @@ def _step(name: str, rig: Rig, more: Sequence[str]) -> Step:
     selection: tuple[str, ...] = (*GATE, SPEED, "-k", chosen)
     if faults[0].nccl:
         selection = (*GATE, "(eagle3 or nccl) and not verify")
+    elif faults[0].sweep:
+        selection = (*GATE, "sweep")
     elif faults[0].slower:
         instrumented = [one.id for one in instrumented_launches(rig) if one.arm in arms]
         selection = (*GATE, "eagle3 and not nccl", "-k", " or ".join([chosen, *instrumented]))
@@ -136,11 +155,12 @@ def _filled(text: str, known: dict[str, str]) -> str:
 
 
 def prepare(steps: Sequence[Step], place: Installed, rig: Rig) -> None:
-    """Make what some faults need on the host, once: a weaker drafter, Pythons that lose NCCL's variables or order a slower verify."""
+    """Make what some faults need on the host, once: weaker drafters, Pythons that lose NCCL's variables or order a slower verify."""
     names = {part for step in steps for part in step.name.removeprefix("planted-").split("+")}
-    if "acceptance" in names and not (place.serving / "weaker" / "truth.json").is_file():
-        shape = PAIRS[Path(rig.server.model_path).parent.name]
-        make_pair(place, place.serving / "weaker", *shape, "--layers", "0", "--p", str(WEAKER))
+    for drafter in {fault.drafter for name, fault in FAULTS.items() if name in names and fault.drafter}:
+        if not (place.serving / drafter / "truth.json").is_file():
+            shape = PAIRS[Path(rig.server.model_path).parent.name]
+            make_pair(place, place.serving / drafter, *shape, "--layers", "0", "--p", str(DRAFTERS[drafter]))
     for share in (fault.slower for name, fault in FAULTS.items() if name in names and fault.slower):
         write_python(place, share)
     if "nccl-dropped" in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from planted import FAULTS, disturbed, disturber, planted_steps
 
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.session.sweep_plan import sweep_launches
 from tokgate.verdicts.baselines.identity import identity_of
 
 ROOT = Path(__file__).parents[2]
@@ -142,6 +144,17 @@ def test_an_unknown_fault_is_told_with_those_there_are(rig: Rig, capsys: pytest.
 def test_the_weaker_drafter_is_planted_where_acceptance_is_natural(rig: Rig) -> None:
     (step,) = planted_steps(("acceptance",), rig, RIG)
     assert any(word.startswith("arms.eagle3-2step.draft_model_path=") for word in step.words)
+
+
+def test_a_step_too_many_is_planted_into_the_arm_that_a_sweep_varies(rig: Rig) -> None:
+    (step,) = planted_steps(("three-steps",), rig, RIG)
+    assert step.words[:3] == ("perf_tests", "-m", "sweep")
+    sets = [value for word, value in pairwise(step.words) if word == "--rig-set"]
+    broken = load_rig(rig.name, root=ROOT, overrides=sets)
+    assert broken.sweep is not None
+    assert broken.sweep.num_steps == (2, 3)
+    assert broken.arm(broken.sweep.arm).num_steps == 3
+    assert step.starts == len(sweep_launches(broken))
 
 
 @pytest.mark.parametrize(("ends_with", "told"), [(0, False), (1, True)])
