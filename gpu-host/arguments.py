@@ -13,7 +13,7 @@ from pathlib import Path
 BUNDLE = Path(__file__).resolve().parent
 JOBS = (
     *("gate", "selftest", "baselines", "aa", "planted", "visit", "clients", "captures", "killed"),
-    *("pytest", "install"),
+    *("doctor", "pytest", "install"),
 )
 BEGAN = "TOKGATE_GPU_HOST_BEGAN"  # on the host's monotonic clock: the time limit counts from there
 

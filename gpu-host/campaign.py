@@ -190,6 +190,8 @@ class Campaign:
         if step.tool == "tokgate":
             store = ["--store", str(self.folder), "--report-dir", str(runs)]
             return [*store, *(["--budget", f"{left - 30:.0f}"] if left != float("inf") else [])]
+        if step.tool == "look":
+            return []
         if step.tool == "program":
             return ["--report-dir", str(runs)]
         if left == float("inf") or left - needed >= self.rig.sampling.gpu_time_s:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from host_install import SERVING
 from ledger import Step
 from telling import give_up
 
@@ -47,6 +48,9 @@ def steps_of(job: str, words: Sequence[str], rig: Rig, more: Sequence[str], fits
     if job == "selftest":
         _none(job, words)
         return (Step("selftest", "tokgate", ("selftest", *more)),)
+    if job == "doctor":
+        _none(job, words)
+        return _looks(rig, more)
     if job in VISITS:
         return _visits(job, words, rig, more)
     count = _count(job, words)
@@ -90,6 +94,12 @@ def _visits(job: str, words: Sequence[str], rig: Rig, more: Sequence[str]) -> tu
         Step(f"{job}-{arm}", "program", ("visit.py", "--arm", arm, "--do", VISITS[job], *more), VISIT_STARTS)
         for arm in words or known
     )
+
+
+def _looks(rig: Rig, more: Sequence[str]) -> tuple[Step, ...]:
+    """What a newcomer would ask first, of the host as it is: nothing is started."""
+    init = ("rig", "init", "seen", "--yes", "--print", "--python", rig.server.python, "--look-in", SERVING)
+    return (Step("doctor", "look", ("doctor", *more), 0), Step("rig-init", "look", init, 0))
 
 
 def _count(job: str, words: Sequence[str]) -> int:

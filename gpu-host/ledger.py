@@ -15,14 +15,20 @@ from telling import give_up
 NAME = "ledger.json"
 # Exit codes that measured something: what is not among them is tried again by the next call. A program's 1 is its
 # own traceback, a gate's is a failure that no verdict explains.
-MEASURED = {"pytest": (0, 1, 10, 11, 12, 13), "tokgate": (0, 10, 11, 12, 13), "program": (0, 10, 11, 13)}
+MEASURED = {
+    "pytest": (0, 1, 10, 11, 12, 13),
+    "tokgate": (0, 10, 11, 12, 13),
+    "program": (0, 10, 11, 13),
+    "look": (0, 11),
+}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a campaign. `tool`: "pytest", "tokgate", or "program", one of this folder; `words`: what follows it.
+    """One command of a campaign.
 
-    `starts`: server starts that it takes, where its tests do not tell.
+    `tool`: "pytest"; "tokgate", its self-test; "look", what `tokgate` only looks at; "program", one of this folder. `words`: what
+    follows it. `starts`: server starts that it takes, where its tests do not tell.
     """
 
     name: str

@@ -127,6 +127,24 @@ def test_the_real_sglang_for_the_cpu_gives_a_cpu_rig(host: PretendedHost) -> Non
     assert {a.get("draft_model_path") for a in rig["arms"]} == {None, "{root}/.sglang-cpu/golden/draft"}
 
 
+def test_paths_are_those_of_the_folder_they_were_typed_in(
+    host: PretendedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rig that names them as they were typed would be right in that folder alone."""
+    host.sound()
+    monkeypatch.chdir(host.home)
+    models = os.path.relpath(host.models, host.home)
+    more = ("--python", "venv/bin/python3", "--look-in", f"./{models}", "--model", f"{models}/llama-8b")
+    result = host.init("mybox", *more, "--print")
+    assert result.exit_code == 0, result.stderr
+    rig = tomllib.loads(result.stdout)
+    assert rig["server"]["python"] == str(host.home / "venv/bin/python3")
+    assert rig["server"]["model_path"] == str(host.models / "llama-8b")
+    elsewhere = host.init("mybox", "--host", "ssh://me@box", "--model", "./llama-8b", "--print")
+    assert elsewhere.exit_code == 4
+    assert "write it from / on" in elsewhere.stderr
+
+
 def test_at_a_terminal_only_what_the_host_cannot_tell_is_asked(host: PretendedHost) -> None:
     host.sound()
     host.model("llama-70b", LLAMA, gib=140)

@@ -157,6 +157,13 @@ def test_a_step_too_many_is_planted_into_the_arm_that_a_sweep_varies(rig: Rig) -
     assert step.starts == len(sweep_launches(broken))
 
 
+def test_the_doctor_looks_and_starts_nothing(rig: Rig) -> None:
+    steps = steps_of("doctor", (), rig, RIG, lambda _: True)
+    assert [(step.tool, step.starts) for step in steps] == [("look", 0), ("look", 0)]
+    assert steps[0].words == ("doctor", "--rig", "h200")
+    assert rig.server.python in steps[1].words
+
+
 @pytest.mark.parametrize(("ends_with", "told"), [(0, False), (1, True)])
 def test_a_fault_that_was_not_planted_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], ends_with: int, told: bool

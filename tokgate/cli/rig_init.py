@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from tokgate.cli.rig_init_choosing import (
     seen_at,
     usable_pythons,
 )
-from tokgate.cli.rig_init_host import HostGiven, look, port_of, work_dir_of
+from tokgate.cli.rig_init_host import HostGiven, look, on_host, port_of, work_dir_of
 from tokgate.cli.rig_init_known import needs_its_rig, read_base, refuse_simulated, rigs_of_host
 from tokgate.cli.rig_init_told import doubts, next_steps, nothing_to_run, what_it_has
 from tokgate.cli.rig_init_writing import Place, as_loaded, page_of, to_be_written
@@ -125,6 +126,10 @@ def init(
         refuse_simulated(base, host)
     given = HostGiven(host, ssh_config, ssh_identity, host_python, tuple(path), work_dir)
     spec, settings = given.settings(None if host is not None else base, based)
+    asked = replace(
+        asked, python=on_host(python, spec), model=on_host(model, spec), draft=on_host(draft, spec)
+    )
+    look_in = [on_host(folder, spec) or folder for folder in look_in]
     rigs = rigs_of_host(root, spec.testinfra, base_name)
     seen = look(spec, rigs, asked, look_in, base)
     for line in what_it_has(seen, spec.testinfra):

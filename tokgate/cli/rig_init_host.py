@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,26 @@ class HostGiven:
             elif key in table and based is not None:
                 chosen[key] = Chosen(table[key], "rig", based.name)
         return HostSpec(**spec), chosen
+
+
+def on_host(path: str | None, spec: HostSpec) -> str | None:
+    """Return a path as the rig is to name it: on this machine absolute, whatever folder it was typed in.
+
+    A name without a folder, of a Python on PATH or of a model on a hub, stays what it is. UsageError: a relative path on another host, where nobody
+    knows from which folder.
+    """
+    if path is None or "/" not in path or path.startswith("/"):
+        return path
+    here = Path(path).expanduser()
+    if spec.testinfra == "local://":
+        return os.path.abspath(here) if here.exists() else path  # noqa: PTH100 - a link is named as itself
+    if path.startswith((".", "~")):
+        raise UsageError(
+            tried=f"to name {path} on {spec.testinfra}",
+            found="a path that depends on the folder one is in",
+            do="write it from / on",
+        )
+    return path
 
 
 def look(
