@@ -25,7 +25,10 @@ def commands(
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield path, command
     if isinstance(command, click.Group):
-        for name, below in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
             yield from commands(below, (*path, name))
 
 
@@ -143,7 +146,7 @@ def test_alone_it_shows_the_first_hour_in_its_order() -> None:
     names = re.findall(r"^  (\w+)", hour, re.MULTILINE)
     assert names == ["sim", "rig", "doctor", "pytest", "report", "baseline"]
     listed = set(re.findall(r"^  (\w+)  ", result.stdout.partition("The first hour")[2], re.MULTILINE))
-    assert set(main.commands) <= listed
+    assert set(main.list_commands(click.Context(main))) <= listed
     assert "_TOKGATE_COMPLETE=bash_source" in result.stdout
 
 
@@ -194,3 +197,23 @@ def path_of(line: str) -> tuple[str, ...]:
         names.insert(0, str(context.info_name))
         context = context.parent
     return tuple(names)
+
+
+def test_in_another_repository_the_gate_is_spelled_as_it_is_run_there(tmp_path: Path) -> None:
+    (tmp_path / "rigs").mkdir()
+    for words in (["doctor", "--help"], ["selftest", "--help"]):
+        told = CliRunner().invoke(main, ["--root", str(tmp_path), *words]).stdout
+        assert "pytest --pyargs tokgate.perf_tests -m eagle3 --rig mybox" in told
+        assert "pytest perf_tests" not in told
+    assert "pytest perf_tests -m eagle3 --rig mybox" in help_of(("doctor",))
+
+
+def test_a_reader_that_goes_away_ends_it_as_a_shell_knows_it() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-c", "from tokgate.cli.main import main; main()", "rig", "reference"]
+    try:
+        ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
+    finally:
+        os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, "")

@@ -81,10 +81,17 @@ def test_a_repository_without_rigs_has_those_that_ship(tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_statistics_that_nothing_asks_for() -> None:
-    """Together they take longer to be loaded than all the rest, and a gate starts Python many times."""
+    """Together they take longer to be loaded than all the rest, and a gate starts Python many times.
+
+    Nor does a command wait for what others of its kind load.
+    """
     program = (
-        "import sys, tokgate.cli.main, tokgate.fixtures.report, tokgate.fixtures.sampling\n"
-        "print(*(name for name in ('ruptures', 'scipy.special', 'scipy.stats') if name in sys.modules))"
+        "import sys, click; from tokgate.cli.main import main\n"
+        "context = click.Context(main)\n"
+        "early = [name for name in ('httpx', 'numpy', 'tokgate.session') if name in sys.modules]\n"
+        "for name in main.list_commands(context): main.get_command(context, name)\n"
+        "import tokgate.fixtures.report, tokgate.fixtures.sampling\n"
+        "print(*early, *(n for n in ('ruptures', 'scipy.special', 'scipy.stats') if n in sys.modules))"
     )
     checkout = Path(__file__).parents[2]
     said = subprocess.run(

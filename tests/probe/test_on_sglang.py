@@ -23,7 +23,7 @@ from tests.engine.engine import NATURAL, PLAIN, ROOT, SLOW, ask, built, engine_r
 from tokgate.records import Generation
 from tokgate.stats.summary import summarise
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.alone]
 
 TOKENS = 48
 PHASES = ("draft", "verify", "draft_extend")

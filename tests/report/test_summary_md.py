@@ -70,13 +70,13 @@ def test_simulated_is_said() -> None:
     assert "SIMULATED" not in summary(*example_verdicts.six_outcomes())
 
 
-@pytest.mark.parametrize("many", [1, 60, 2_000])
+@pytest.mark.parametrize("many", [1, 60, 600])
 @pytest.mark.parametrize("foreign", hostile.HOSTILE, ids=range(len(hostile.HOSTILE)))
 def test_it_never_grows_beyond_its_limit(foreign: str, many: int) -> None:
     told = summary(*[example_verdicts.hostile(foreign)] * many)
     assert len(told.encode()) <= LIMIT_BYTES
     assert told.rstrip().endswith("Raw data: `reports/x`")
-    if many == 2_000:
+    if many == 600:
         assert re.search(r"… \d+ more lines did not fit: see verdict.json", told)
 
 

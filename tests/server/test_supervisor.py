@@ -144,6 +144,7 @@ def test_a_bystander_named_like_a_worker_is_left_alone(
     hand: Hand, bystander: subprocess.Popen[bytes]
 ) -> None:
     hand.order(DEAF, stop_timeout_s=0.1)
+    wait_for(hand.log.read_text)
     assert hand.stop()["killed"]
     assert bystander.poll() is None
 

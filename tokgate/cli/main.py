@@ -7,16 +7,8 @@ from pathlib import Path
 import click
 
 import tokgate
-from tokgate.cli.baseline import baseline
 from tokgate.cli.checkout import find_checkout
-from tokgate.cli.compare import compare
-from tokgate.cli.doctor import doctor
-from tokgate.cli.history import history
 from tokgate.cli.overview import Overview
-from tokgate.cli.report import report
-from tokgate.cli.rig import rig
-from tokgate.cli.selftest import selftest
-from tokgate.cli.sim import sim
 
 
 @click.group(
@@ -50,13 +42,3 @@ def main(context: click.Context, root: Path | None) -> None:
     It answers one question about a server: did this change make it slower, and why?
     """
     context.obj = root.resolve() if root else find_checkout(Path.cwd())
-
-
-main.add_command(sim)
-main.add_command(rig)
-main.add_command(doctor)
-main.add_command(report)
-main.add_command(baseline)
-main.add_command(compare)
-main.add_command(history)
-main.add_command(selftest)

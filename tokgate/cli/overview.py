@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
 from tokgate.cli.errors import GateGroup
@@ -14,11 +16,17 @@ _COMPLETION = 'eval "$(_TOKGATE_COMPLETE=bash_source tokgate)"   # zsh_source, f
 
 
 class Overview(GateGroup):
+    """The commands, each named as its module is and loaded when it is asked for: all together take most of a second."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of a first hour."""
-        known = [name for name in (*_FIRST_HOUR, *_LATER) if isinstance(name, str)]
-        names = super().list_commands(ctx)
-        return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
+        _ = ctx
+        return [name for name in (*_FIRST_HOUR, *_LATER) if isinstance(name, str)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands and cmd_name in self.list_commands(ctx):
+            self.add_command(getattr(importlib.import_module(f"tokgate.cli.{cmd_name}"), cmd_name))
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = self.list_commands(ctx)
