@@ -55,6 +55,8 @@ def slate_of(
     nvml: FakeNvml | None = None,
     clock: FakeClock | None = None,
     table: tuple[ProcessSeen, ...] | None = None,
+    wait: bool = True,
+    waiting: Callable[[CleanSlate], None] | None = None,
 ) -> CleanSlate:
     """Look, seeing of all marked processes only those of this test: others run beside it.
 
@@ -74,6 +76,8 @@ def slate_of(
         port=port,
         ours=ours,
         notes=notes,
+        wait=wait,
+        waiting=waiting,
         nvml=nvml,
         clock=clock or FakeClock(),
         read_table=read_table,

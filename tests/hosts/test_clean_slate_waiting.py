@@ -11,9 +11,9 @@ import pytest
 
 from tests.hosts.fake_gpus import MIB, FakeGpu, FakeNvml
 from tests.hosts.slates import FakeClock, rig, slate_of
-from tokgate.hosts.clean_slate import STALL_S
+from tokgate.hosts.clean_slate import STALL_S, TELL_AFTER_S
 from tokgate.hosts.connection import Host, connect
-from tokgate.records import ProcessSeen
+from tokgate.records import CleanSlate, ProcessSeen
 from tokgate.rig.machine import HostSpec
 
 
@@ -113,3 +113,30 @@ def test_a_living_stranger_is_not_waited_for(host: Host) -> None:
 def test_what_cannot_be_seen_is_not_waited_for(host: Host) -> None:
     _, waited, found = gpus_of(host, FakeGpu(memory_fails=3), lambda now: None)
     assert (waited, len(found)) == (0, 1)
+
+
+def test_what_was_waited_for_in_vain_is_looked_at_once(host: Host) -> None:
+    gpu = FakeGpu(used=122_000 * MIB)
+    clock = FakeClock(lambda now: None)
+    slate = slate_of(host, rig(1), nvml=FakeNvml(gpu), clock=clock, table=(), wait=False)
+    assert (slate.waited_s, slate.clean, len(slate.findings)) == (0.0, False, 1)
+    gpu.used = 0  # whoever held it has gone
+    assert slate_of(host, rig(1), nvml=FakeNvml(gpu), clock=clock, table=(), wait=False).clean
+
+
+def test_a_wait_is_told_once_when_it_takes_longer_than_a_stop_does(host: Host) -> None:
+    told: list[CleanSlate] = []
+    gpu = FakeGpu(used=122_000 * MIB)
+
+    def back_after(seconds: float) -> Callable[[float], None]:
+        def then(now: float) -> None:
+            gpu.used = 0 if now >= seconds else 122_000 * MIB
+
+        return then
+
+    for seconds, often in ((TELL_AFTER_S, 0), (31.0, 1)):
+        gpu.used = 122_000 * MIB
+        clock = FakeClock(back_after(seconds))
+        slate = slate_of(host, rig(1), nvml=FakeNvml(gpu), clock=clock, table=(), waiting=told.append)
+        assert (slate.clean, len(told)) == (True, often)
+    assert "122000 MiB are allocated" in told[0].findings[0].what

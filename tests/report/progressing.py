@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokgate.records.progress import (
+    AskedRestart,
     LaunchEnded,
     PlanMade,
     PlannedLaunch,
     PlannedRestarts,
     PlannedWork,
+    RestartsDecided,
     SessionPlan,
     Span,
     Stage,
@@ -83,8 +85,14 @@ def taken(
     )
 
 
-def ended(launch: str = "01-baseline", seconds: float | None = 30.0) -> LaunchEnded:
-    return LaunchEnded(launch=launch, seconds=seconds)
+def ended(launch: str = "01-baseline", seconds: float | None = 30.0, *, started: bool = True) -> LaunchEnded:
+    return LaunchEnded(launch=launch, seconds=seconds, started=started)
+
+
+def decided(**restarts: float) -> RestartsDecided:
+    """`restarts`: launch -> seconds; none: no further one is made."""
+    asked = [AskedRestart(launch=name, seconds=seconds) for name, seconds in restarts.items()]
+    return RestartsDecided(launches=tuple(asked))
 
 
 RESTARTS = PlannedRestarts(least=0, most=6, least_s=0.0, most_s=180.0)

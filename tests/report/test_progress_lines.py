@@ -6,7 +6,7 @@ import pytest
 
 from tests.report import hostile
 from tests.report.progressing import Clock, ended, launch, made, plan, stage, taken
-from tokgate.records.progress import SessionOpened, Stage, Words
+from tokgate.records.progress import Judged, SessionOpened, Span, Stage, Words
 from tokgate.report import progress_plan
 from tokgate.report.progress_lines import ALIVE_EVERY_S, STARTS_EVERY_S, Lines
 from tokgate.report.visible import columns
@@ -66,6 +66,16 @@ def test_the_end_of_a_launch_says_how_far_the_session_is(log: Log) -> None:
     assert log.new() == ["tokgate   0:00  02-eagle3-2step  broke off; 2 of 2 launches done"]
 
 
+def test_a_reason_is_one_line_and_what_was_not_started_has_been_told(log: Log) -> None:
+    log.lines.hear(Judged(outcome="INVALID", reason="not clean session start: GPU 3 (NVIDIA H200): 1894 MiB"))
+    log.lines.hear(Judged(outcome="inconclusive", reason="z" * 300))
+    log.lines.hear(ended(started=False))
+    told, cut = log.new()
+    assert told == "tokgate   0:00  INVALID  not clean session start: GPU 3 (NVIDIA H200): 1894 MiB"
+    assert cut.endswith("z…")
+    assert columns(cut) == 80
+
+
 def test_a_long_silence_is_broken_while_something_is_under_way(log: Log) -> None:
     log.lines.hear(stage(Stage.STARTING))
     log.clock.now += ALIVE_EVERY_S - 1
@@ -91,6 +101,7 @@ def test_no_line_is_wider_whatever_comes_from_outside(width: int) -> None:
         log.clock.now += 1e6
         log.lines.hear(taken(10**9, launch=text, workload=text, tok_s=1e300))
         log.lines.hear(ended(text, 1e9))
+        log.lines.hear(Judged(outcome=text, reason=text))
     assert len(log.rows) > 50
     assert max(columns(row) for row in log.rows) <= width
     assert all(row.isprintable() for row in log.rows)
@@ -105,6 +116,17 @@ def test_the_plan_as_a_whole() -> None:
         "         from 3 sessions of this rig, the last of 2026-11-29",
         "left out 03-nccl-off (-m nccl); 14 of 72 tests deselected",
     ]
+
+
+def test_a_plan_before_any_session_has_what_is_usual_and_names_the_limit() -> None:
+    usual = Span(low=108.0, likely=None, high=219.0, limit=720.0)
+    one = launch("01-baseline", None).model_copy(update={"seconds": usual})
+    told = " ".join(
+        " ".join(progress_plan.lines(plan(one, seconds=usual, gpu_seconds=usual, basis="x"))).split()
+    )
+    assert "single 9 1 min 48 s to 3 min 39 s" in told
+    assert "about 1 min 48 s to 3 min 39 s; by the rig's limits at most 12 min" in told
+    assert "about 1.8 to 3.6 GPU-minutes on 8 GPUs" in told
 
 
 def test_a_plan_of_a_simulated_rig_says_so() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.report.progressing import RESTARTS, Clock, ended, launch, made, stage, taken
-from tokgate.records.progress import SessionOpened, Stage
+from tests.report.progressing import RESTARTS, Clock, decided, ended, launch, made, stage, taken
+from tokgate.records.progress import SessionOpened, Span, Stage
 from tokgate.report.progress_state import Standing
+from tokgate.report.progress_words import left
 
 
 def test_a_launch_is_counted_by_the_plan_and_carries_its_last_start() -> None:
@@ -75,6 +76,73 @@ def test_restarts_are_numbered_behind_the_plan_and_those_in_any_case_are_reckone
     assert (view.restart, view.number) == (True, 1)
     standing.hear(ended("06-baseline-restart-1"))
     assert standing.counted == "2 of 2 launches and 1 restart done"
+
+
+def test_what_is_left_is_true_while_restarts_may_follow_are_decided_and_are_made() -> None:
+    clock = Clock()
+    standing = Standing(clock)
+
+    def told() -> str:
+        return left(standing.view, clock.now)
+
+    standing.hear(made(restarts=RESTARTS))
+    assert told() == "about 1 min 10 s left, restarts aside"
+    standing.hear(stage(Stage.STARTING))
+    standing.hear(ended())
+    standing.hear(stage(Stage.STARTING, "02-eagle3-2step"))
+    clock.now += 300
+    standing.hear(stage(Stage.STOPPING, "02-eagle3-2step"))
+    assert told() == "longer than reckoned, restarts aside"
+    standing.hear(ended("02-eagle3-2step"))
+    assert told() == "restarts are being decided"
+    standing.hear(decided(**{"06-eagle3-2step-restart-1": 31.0, "07-baseline-restart-1": 29.0}))
+    assert told() == "about 1 min 00 s left, 2 restarts, more may follow"
+    standing.hear(stage(Stage.STARTING, "06-eagle3-2step-restart-1"))
+    clock.now += 21
+    assert told() == "about 39 s left, 2 restarts, more may follow"
+    standing.hear(ended("06-eagle3-2step-restart-1"))
+    # The other did not fit any more: what the next decision asks for takes its place.
+    standing.hear(decided(**{"08-baseline-restart-1": 29.0}))
+    assert told() == "about 29 s left, 1 restart, more may follow"
+    standing.hear(ended("08-baseline-restart-1"))
+    assert told() == "restarts are being decided"
+    standing.hear(decided())
+    assert told() == "no launch is left"
+
+
+def test_where_nothing_restarts_nothing_is_left_behind_the_plan() -> None:
+    clock = Clock()
+    standing = Standing(clock)
+    standing.hear(made())
+    assert left(standing.view, clock.now) == "about 1 min 10 s left"
+    standing.hear(ended())
+    standing.hear(ended("02-eagle3-2step"))
+    assert left(standing.view, clock.now) == "no launch is left"
+
+
+def test_a_first_session_shows_the_range_of_its_plan_until_a_launch_has_told() -> None:
+    clock = Clock()
+    standing = Standing(clock)
+    usual = Span(low=30.0, likely=None, high=90.0, limit=600.0)
+    standing.hear(
+        made(*(launch(n, None, taking=20.0).model_copy(update={"seconds": usual}) for n in ("01", "02")))
+    )
+    assert left(standing.view, clock.now) == "about 1 min 00 s to 3 min 00 s left"
+    standing.hear(stage(Stage.STARTING, "01"))
+    standing.hear(ended("01", 45.0))
+    assert left(standing.view, clock.now) == "about 45 s left"
+
+
+def test_a_launch_that_was_not_started_tells_nothing_of_the_others() -> None:
+    clock = Clock()
+    standing = Standing(clock)
+    standing.hear(made())
+    standing.hear(stage(Stage.CLEAN_SLATE))
+    standing.hear(ended(seconds=0.3, started=False))
+    assert left(standing.view, clock.now) == "time left unknown"
+    assert standing.counted == "0 of 2 launches done, 1 not started"
+    standing.hear(ended("02-eagle3-2step", 44.0))
+    assert standing.counted == "1 of 2 launches done, 1 not started"
 
 
 def test_between_launches_nothing_is_under_way() -> None:

@@ -11,10 +11,12 @@ from tests.session.rigs import small_rig
 from tests.session.test_plan import instrumented_rig, nccl_rig
 from tokgate.records.progress import SessionPlan
 from tokgate.rig.models import Rig
+from tokgate.session.alike import Alike
 from tokgate.session.pace import Pace, Rate
 from tokgate.session.plan import batches_of, plan_launches, workloads_of
 from tokgate.session.preamble import possible_launches
 from tokgate.session.session_plan import session_plan
+from tokgate.session.usual import usual_around
 from tokgate.verdicts.baselines.spent import LaunchSpent, SessionSpent, StartSpent
 
 TIMED = ["01-baseline", "02-eagle3-2step", "03-eagle3-pinned", "04-baseline-again"]
@@ -104,7 +106,7 @@ def test_another_length_of_answers_is_reckoned_in() -> None:
     assert seconds[1].taking_s == 2 * (seconds[0].taking_s or 0.0)
 
 
-def test_before_a_first_session_stored_rates_tell_the_speed_and_the_rig_how_long_at_most() -> None:
+def test_before_a_first_session_a_plan_has_what_is_usual_and_what_the_rig_allows() -> None:
     rig = small_rig()
     pace = Pace(
         rig,
@@ -115,12 +117,37 @@ def test_before_a_first_session_stored_rates_tell_the_speed_and_the_rig_how_long
     (launch,) = plan.launches
     assert launch.taking_s == pytest.approx(6 * (0.5 + 1.0) + 3 * 1.0)
     assert launch.seconds.likely is None
-    assert launch.seconds.low == launch.taking_s
-    assert launch.seconds.high > rig.server.start_timeout_s
-    assert plan.basis.startswith("speed from stored baselines; ")
+    usual = usual_around(rig)
+    taking = launch.taking_s or 0.0
+    assert launch.seconds.low == usual.low + taking
+    assert usual.high + taking <= launch.seconds.high < rig.server.start_timeout_s
+    assert launch.seconds.limit is not None
+    assert launch.seconds.limit > rig.server.start_timeout_s + rig.server.stop_timeout_s
+    assert plan.basis.startswith(f"speed from stored baselines; {usual.words}")
+    assert plan.seconds.limit is not None
     unknown = planned(rig, ["04-baseline-again"])
-    assert unknown.seconds.low == 0.0
-    assert unknown.basis.startswith("neither a session, a baseline nor a budget")
+    assert unknown.seconds.low < plan.seconds.low < plan.seconds.high < unknown.seconds.high
+    assert unknown.seconds.high < (unknown.seconds.limit or 0.0)
+    assert unknown.basis.startswith("streams assumed to make 10 to 80 tok/s; ")
+
+
+def test_no_estimate_goes_beyond_what_the_rig_allows() -> None:
+    rig = small_rig()
+    short = rig.server.model_copy(update={"start_timeout_s": 2.0, "stop_timeout_s": 1.0})
+    hasty = rig.model_copy(update={"server": short, "gpus": rig.gpus.model_copy(update={"wait_s": 1.0})})
+    (launch,) = planned(hasty, ["04-baseline-again"]).launches
+    assert launch.seconds.low <= launch.seconds.high <= (launch.seconds.limit or 0.0)
+
+
+def test_sessions_of_another_rig_with_the_same_server_tell_how_long_it_starts() -> None:
+    rig = small_rig()
+    alike = Alike(("other",), (session(9.0, rest=30.0), session(9.0, rest=40.0)))
+    rates = {("baseline", "single"): Rate(15.0), ("baseline", "conc4"): Rate(7.0)}
+    pace = Pace(rig, rates=rates, rates_from="stored baselines", alike=alike)
+    plan = planned(rig, ["04-baseline-again"], pace)
+    (launch,) = plan.launches
+    assert (launch.seconds.likely, launch.seconds.limit) == (35.0 + (launch.taking_s or 0.0), None)
+    assert "sessions of other: the same model on this host" in plan.basis
 
 
 def test_gpu_time_is_of_launches_alone_times_gpus() -> None:

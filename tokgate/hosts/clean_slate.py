@@ -24,6 +24,8 @@ POLL_S = 1.0
 # Eight GPUs have kept 122 GiB each for more than 30 s after their server was killed, and then gave it
 # back at once: standing still that long does not mean that nothing will happen.
 STALL_S = 45.0
+# Most waits are for our own last server and are over by then: not worth a word.
+TELL_AFTER_S = 5.0
 
 
 class Clock(Protocol):
@@ -42,6 +44,8 @@ def look(
     port: int | None,
     ours: frozenset[Owner],
     notes: Sequence[Finding] = (),
+    wait: bool = True,
+    waiting: Callable[[CleanSlate], None] | None = None,
     nvml: Any | None = None,
     clock: Clock = time,
     read_table: ReadTable = processes,
@@ -51,8 +55,10 @@ def look(
 
     `ours`: (pid, start_ticks) of processes that belong there. `notes` (of the fingerprint) are carried
     along. Waits while memory shrinks or earlier processes end, at most rig.gpus.wait_s; not for a
-    living stranger, and not for what cannot be seen. A host that cannot be asked is a finding.
+    living stranger, and not for what cannot be seen. A host that cannot be asked is a finding. `wait`: False
+    where waiting was in vain before. `waiting`: told once what is waited for, when that takes TELL_AFTER_S.
     """
+    wait_s = rig.gpus.wait_s if wait else 0.0
     began = clock.monotonic()
     moved = began
     best: tuple[float, int] | None = None
@@ -78,7 +84,7 @@ def look(
             best, moved = left, now
         if (
             not _may_pass(slate, ours, rig.gpus)
-            or now - began + POLL_S > rig.gpus.wait_s
+            or now - began + POLL_S > wait_s
             or now - moved + POLL_S > STALL_S
         ):
             if clues or slate.clean or not needs_clues(rig.gpus, slate.gpus, slate.holders):
@@ -86,6 +92,9 @@ def look(
             # It will not become clean by itself: once more, with all that can be found out.
             clues = True
             continue
+        if waiting is not None and now - began >= TELL_AFTER_S:
+            waiting(slate)
+            waiting = None
         clock.sleep(POLL_S)
 
 

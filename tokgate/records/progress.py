@@ -29,11 +29,15 @@ class Stage(StrEnum):
 
 
 class Span(Record):
-    """Seconds: from the least to the most. `likely` is None where nothing says what lies between."""
+    """Seconds: from the least to the most. `likely` is None where nothing says what lies between.
+
+    `limit`: where low and high are what is usual elsewhere, the most that the rig's own time limits allow; else None.
+    """
 
     low: float
     likely: float | None
     high: float
+    limit: float | None = None
 
 
 class PlannedWork(Record):
@@ -84,10 +88,11 @@ class PlanMade(Record):
 
 
 class Words(Record):
-    """A sentence that stays on the screen."""
+    """A sentence that stays on the screen. `steps`: the next steps of verdicts that it tells beforehand."""
 
     kind: Literal["words"] = "words"
     text: str
+    steps: tuple[str, ...] = ()
 
 
 class StageBegan(Record):
@@ -119,6 +124,27 @@ class LaunchEnded(Record):
     kind: Literal["ended"] = "ended"
     launch: str
     seconds: float | None = None  # None: it broke off
+    started: bool = True  # False: no server was: the machine was not clean, or another launch showed that none would start
+
+
+class AskedRestart(Record):
+    launch: str
+    seconds: float  # as reckoned; 0 where nothing says how long it takes
+
+
+class RestartsDecided(Record):
+    """What the stop rule asks for now, once the planned launches are over. None: no further restart is made."""
+
+    kind: Literal["restarts"] = "restarts"
+    launches: tuple[AskedRestart, ...] = ()
+
+
+class Judged(Record):
+    """A test whose verdict is no pass, told by the process that has the terminal."""
+
+    kind: Literal["judged"] = "judged"
+    outcome: str
+    reason: str
 
 
 class SessionOpened(Record):
@@ -128,6 +154,7 @@ class SessionOpened(Record):
 
 
 ProgressEvent = Annotated[
-    PlanMade | Words | StageBegan | StartTaken | LaunchEnded | SessionOpened, Field(discriminator="kind")
+    PlanMade | Words | StageBegan | StartTaken | LaunchEnded | RestartsDecided | Judged | SessionOpened,
+    Field(discriminator="kind"),
 ]
 EVENTS: TypeAdapter[ProgressEvent] = TypeAdapter(ProgressEvent)

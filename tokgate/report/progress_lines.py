@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tokgate.records.progress import LaunchEnded, PlanMade, ProgressEvent, StageBegan, StartTaken, Words
+from tokgate.records.progress import (
+    Judged,
+    LaunchEnded,
+    PlanMade,
+    ProgressEvent,
+    StageBegan,
+    StartTaken,
+    Words,
+)
 
 from . import durations, progress_words
 from .progress_plan import lines as plan_lines
 from .progress_state import Standing
-from .progress_view import View
-from .visible import one_line, wrapped
+from .progress_view import OVER, View
+from .visible import fit, one_line, wrapped
 
 SAYS = "tokgate"
 _TIME = 7  # of "1:02:03"
@@ -48,9 +56,14 @@ class Lines:
         elif isinstance(event, StartTaken):
             if event.failed or self.clock() - self._told_at >= STARTS_EVERY_S:
                 self._tell(_taken(view))
-        elif isinstance(event, LaunchEnded):
+        elif isinstance(event, Judged):
+            self._told_at = self.clock()
+            self.write(
+                [fit(f"{self._head()}{progress_words.judged(event.outcome, event.reason)}", self.width)]
+            )
+        elif isinstance(event, LaunchEnded) and event.started:  # why one was not started has been told
             took = f"took {durations.words(event.seconds)}" if event.seconds is not None else "broke off"
-            left = "" if self._standing.all_done else f", {progress_words.left(view, self.clock())}"
+            left = "" if view.phase == OVER else f", {progress_words.left(view, self.clock())}"
             self._tell(f"{event.launch}  {took}; {self._standing.counted}{left}")
 
     def still(self) -> list[str]:
@@ -70,8 +83,11 @@ class Lines:
         self.write(self._rows(words))
 
     def _rows(self, words: str) -> list[str]:
-        first = f"{SAYS}{durations.clock(self.clock() - self._standing.view.began):>{_TIME}}  "
+        first = self._head()
         return wrapped(words, self.width, first=first, indent=" " * len(first))
+
+    def _head(self) -> str:
+        return f"{SAYS}{durations.clock(self.clock() - self._standing.view.began):>{_TIME}}  "
 
 
 def _where(view: View) -> str:

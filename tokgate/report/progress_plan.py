@@ -27,7 +27,7 @@ def lines(plan: SessionPlan, *, width: int = WIDTH) -> Iterator[str]:
         most = max(columns(_short(launch.seconds)) for launch in plan.launches)
         for number, (name, launch) in enumerate(zip(names, plan.launches, strict=True), start=1):
             yield from _launch(f"  {number:2d}  {name}{' ' * (taken - columns(name))}  ", launch, width, most)
-        yield from _headed("time", f"{_span(plan.seconds)}{_gpus(plan)}; {one_line(plan.basis)}", width)
+        yield from _headed("time", f"{span_words(plan.seconds)}{_gpus(plan)}; {one_line(plan.basis)}", width)
     if plan.restarts is not None:
         yield from _headed("restarts", _restarts(plan), width)
     for detail in plan.details:
@@ -62,15 +62,23 @@ def _launch(head: str, launch: PlannedLaunch, width: int, most: int) -> Iterator
 def _short(span: Span) -> str:
     if span.likely is not None:
         return durations.words(span.likely)
-    return f"≥ {durations.words(span.low)}" if span.low >= 1 else "?"
+    return _from_to(span) if span.limit is not None else "?"
 
 
-def _span(span: Span) -> str:
+def span_words(span: Span) -> str:
+    """Return "about 19 min (18 min to 24 min)"; "about 2 min to 5 min; by the rig's limits at most 12 min"."""
     low, high = durations.words(span.low), durations.words(span.high)
     if span.likely is None:
-        return f"at most {high}" if span.low < 1 else f"at least {low}, at most {high}"
+        if span.limit is None:
+            return f"at most {high}"
+        return f"about {_from_to(span)}; by the rig's limits at most {durations.words(span.limit)}"
     likely = durations.words(span.likely)
     return f"about {likely}" if low == high == likely else f"about {likely} ({low} to {high})"
+
+
+def _from_to(span: Span) -> str:
+    low, high = durations.words(span.low), durations.words(span.high)
+    return low if low == high else f"{low} to {high}"
 
 
 def _gpus(plan: SessionPlan) -> str:
@@ -78,9 +86,13 @@ def _gpus(plan: SessionPlan) -> str:
         return ", no GPU"
     span = plan.gpu_seconds
     of = "simulated GPU" if plan.simulated else "GPU"
-    most = span.high if span.likely is None else span.likely
-    limit = "at most " if span.likely is None else ""
-    return f", {limit}{durations.gpu_minutes(most)} GPU-minutes on {plan.gpus} {of}{'' if plan.gpus == 1 else 's'}"
+    if span.likely is not None:
+        minutes = durations.gpu_minutes(span.likely)
+    elif span.limit is not None:
+        minutes = f"about {durations.gpu_minutes(span.low)} to {durations.gpu_minutes(span.high)}"
+    else:
+        minutes = f"at most {durations.gpu_minutes(span.high)}"
+    return f", {minutes} GPU-minutes on {plan.gpus} {of}{'' if plan.gpus == 1 else 's'}"
 
 
 def _restarts(plan: SessionPlan) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,12 +11,14 @@ from tokgate.records.progress import (
     PlanMade,
     PlannedLaunch,
     ProgressEvent,
+    RestartsDecided,
     SessionPlan,
     StageBegan,
     StartTaken,
 )
 
-from .progress_view import View
+from .progress_time import Course, Reckoned
+from .progress_view import DECIDING, OVER, PLANNED, RESTARTS, View
 
 
 @dataclass
@@ -30,6 +30,11 @@ class Standing:
     _plan: SessionPlan | None = None
     _began: dict[str, float] = field(default_factory=dict)
     _ended: dict[str, float | None] = field(default_factory=dict)
+    _not_started: set[str] = field(default_factory=set)
+    _asked: dict[str, float] | None = (
+        None  # restarts asked for and their seconds; None: nothing was decided yet
+    )
+    _stopped: bool = False
 
     def __post_init__(self) -> None:
         self.view = View(began=self.clock())
@@ -45,30 +50,70 @@ class Standing:
             self._taken(event)
         elif isinstance(event, LaunchEnded):
             self._ended[event.launch] = event.seconds
+            if not event.started:
+                self._not_started.add(event.launch)
             self.view = self._between()
+        elif isinstance(event, RestartsDecided):
+            self._decided(event)
         elif event.kind == "opened":
             self.view = self._between()
-        ends_at, share = self._end()
-        self.view = replace(self.view, ends_at=ends_at, share=share)
+        self.view = replace(
+            self.view, phase=self._phase(), restarts=self._restarts(), **self._reckoned()._asdict()
+        )
         return self.view
 
     @property
     def counted(self) -> str:
         """Return "3 of 5 launches done"."""
         planned = self._launches()
-        done = sum(launch.launch in self._ended for launch in planned)
-        more = len(self._ended) - done
+        begun = self._ended.keys() - self._not_started
+        done = sum(launch.launch in begun for launch in planned)
+        more = len(begun) - done
         restarts = f" and {more} restart{'' if more == 1 else 's'}" if more else ""
+        none = f", {len(self._not_started)} not started" if self._not_started else ""
         return (
-            f"{done} of {len(planned)} launches{restarts} done"
+            f"{done} of {len(planned)} launches{restarts} done{none}"
             if planned
-            else f"{len(self._ended)} launches done"
+            else f"{len(begun)} launches done{none}"
         )
 
     @property
     def all_done(self) -> bool:
         """Say whether every planned launch is over."""
         return bool(self._launches()) and all(launch.launch in self._ended for launch in self._launches())
+
+    def _decided(self, event: RestartsDecided) -> None:
+        # What an earlier decision asked for and nobody made is not made any more.
+        made = {name: seconds for name, seconds in (self._asked or {}).items() if name in self._ended}
+        self._asked = made | {one.launch: one.seconds for one in event.launches}
+        self._stopped = not event.launches
+
+    def _reckoned(self) -> Reckoned:
+        if self._plan is None:
+            return Reckoned()
+        course = Course(
+            plan=self._plan,
+            began=self._began,
+            ended=self._ended,
+            not_started=self._not_started,
+            asked=self._asked,
+        )
+        return course.reckon(self.clock())
+
+    def _phase(self) -> str:
+        if self._plan is None or not self.all_done:
+            return PLANNED
+        if self._plan.restarts is None or self._stopped:
+            return OVER
+        return RESTARTS if self._pending() else DECIDING
+
+    def _restarts(self) -> int:
+        if self._phase() == PLANNED:
+            return int(self._plan is not None and self._plan.restarts is not None)
+        return self._pending()
+
+    def _pending(self) -> int:
+        return sum(name not in self._ended for name in self._asked or {})
 
     def _between(self) -> View:
         return View(rig=self.view.rig, simulated=self.view.simulated, began=self.view.began)
@@ -122,38 +167,3 @@ class Standing:
         others = [name for name in self._began if name not in names]
         number = others.index(launch) + 1 if names and launch in others else 0
         return {"number": number, "planned": len(names), "restart": bool(number)}
-
-    def _end(self) -> tuple[float | None, float | None]:
-        """Return when the session is likely to be over, and which share of it is behind."""
-        if not self._launches() or self._plan is None:
-            return None, None
-        now, left, whole = self.clock(), [], []
-        for launch in self._launches():
-            likely = self._likely(launch)
-            if likely is None:
-                return None, None
-            whole.append(likely)
-            if launch.launch not in self._ended:
-                left.append(max(0.0, likely - (now - self._began.get(launch.launch, now))))
-        names = {launch.launch for launch in self._launches()}
-        restarted = any(name not in names for name in self._began)
-        if self._plan.restarts is not None and not restarted:
-            left.append(self._plan.restarts.least_s)
-            whole.append(self._plan.restarts.least_s)
-        remaining = math.fsum(left)
-        share = 1.0 - remaining / total if (total := math.fsum(whole)) > 0 else None
-        return now + remaining, share
-
-    def _likely(self, launch: PlannedLaunch) -> float | None:
-        """Return what a launch takes: as planned, or by what launches of this session have taken."""
-        if launch.seconds.likely is not None:
-            return launch.seconds.likely
-        known = {one.launch: one for one in self._launches()}
-        ended = [
-            (known[name], took) for name, took in self._ended.items() if name in known and took is not None
-        ]
-        around = [took - one.taking_s for one, took in ended if one.taking_s is not None]
-        if launch.taking_s is not None and around:
-            return launch.taking_s + max(0.0, statistics.median(around))
-        alike = [took for one, took in ended if bool(one.work) == bool(launch.work)]
-        return statistics.median(alike) if alike else None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# How far a session is: its planned launches, then what the stop rule asks for.
+PLANNED, DECIDING, RESTARTS, OVER = "planned", "deciding", "restarts", "over"
+
 
 @dataclass(frozen=True, kw_only=True)
 class View:
@@ -25,5 +28,8 @@ class View:
     failed: int = 0  # generations of this launch
     tok_s: float | None = None  # of one stream, in its last barrier start
     accept_length: float | None = None
-    ends_at: float | None = None  # when the session is likely to be over; None: nothing is known
+    phase: str = PLANNED
+    restarts: int = 0  # that are asked for and not over; while the plan lasts 1 where any may follow
+    ends_at: float | None = None  # when all that is known to come is likely to be over
+    ends_by: float | None = None  # at the latest, where only a range is known
     share: float | None = None  # of the session, 0 to 1

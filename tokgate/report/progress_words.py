@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import durations
-from .progress_view import View
+from .progress_view import DECIDING, OVER, RESTARTS, View
 from .visible import one_line
 
 
@@ -40,8 +40,23 @@ def rates(view: View) -> str:
     return ", ".join(told)
 
 
+def judged(outcome: str, reason: str) -> str:
+    """Return "INVALID  not clean session start: GPU 3 …", on one line."""
+    return f"{one_line(outcome, 20)}  {one_line(reason, 300)}"
+
+
 def left(view: View, now: float) -> str:
-    """Return "about 1 min 20 s left"; that it is not known where nothing says so."""
+    """Return "about 1 min 20 s left, restarts aside"; that it is not known where nothing says so."""
+    if view.phase == DECIDING:
+        return "restarts are being decided"
+    if view.phase == OVER:
+        return "no launch is left"
     if view.ends_at is None:
         return "time left unknown"
-    return f"about {durations.words(max(0.0, view.ends_at - now))} left"
+    seconds = view.ends_at - now
+    about = "longer than reckoned" if seconds < 1 else f"about {durations.words(seconds)} left"
+    if view.ends_by is not None and (most := view.ends_by - now) >= 1:
+        about = f"about {durations.words(seconds)} to {durations.words(most)} left"
+    if view.phase == RESTARTS:
+        return f"{about}, {view.restarts} restart{'' if view.restarts == 1 else 's'}, more may follow"
+    return f"{about}, restarts aside" if view.restarts else about

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tokgate.errors import BenchFault, LeaseFault, StartFault
-from tokgate.hosts.clean_slate import look
 from tokgate.records import Launch, LaunchEvidence, Liveness
 from tokgate.records.progress import LaunchEnded, Stage, StageBegan
 from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.ranks import rank_count
 from tokgate.rig.shipped import shipped_root
 from tokgate.server.launch import RunningServer, start
-from tokgate.server.port import written_port
 from tokgate.server.running import LOG_NAME
 
 from .decode_log import graph_steps
@@ -27,6 +25,7 @@ from .proof import DEBUG, Profiled, ProofRun
 from .refused import named
 from .rounds import Rounds
 from .site import Site
+from .slates import Slates
 from .trace_run import TraceRun
 from .watched import watched
 
@@ -36,6 +35,7 @@ class Bench(Site):
     """What every launch of a session shares."""
 
     client_ceiling: float  # events/s
+    slates: Slates
 
 
 class LaunchRun:
@@ -55,6 +55,7 @@ class LaunchRun:
         )
         self._profiled = Profiled((), "the launch broke off before")
         self._notes = LaunchNotes(bench.folder, launch)
+        self._started = False
 
     def run(self, rounds: Rounds) -> None:
         begun = time.monotonic()
@@ -64,7 +65,7 @@ class LaunchRun:
             took = time.monotonic() - begun
             self._notes.note(wall_s=took)
         finally:
-            self._bench.progress(LaunchEnded(launch=self._launch.id, seconds=took))
+            self._ended(took)
 
     def _run(self, rounds: Rounds) -> None:
         self._notes.note()
@@ -75,13 +76,7 @@ class LaunchRun:
             self._tell(f"not started: {fault.found}")
             return
         self._stage(Stage.CLEAN_SLATE)
-        slate = look(
-            self._bench.host,
-            self._bench.rig,
-            when=f"before {self._launch.id}",
-            port=written_port(self._bench.rig),
-            ours=frozenset(),
-        )
+        slate = self._bench.slates.look(f"before {self._launch.id}")
         self._notes.note(slate=slate)
         if not slate.clean:
             self._tell("not started: the machine is not clean")
@@ -130,10 +125,13 @@ class LaunchRun:
             failure=cause.failure, notes=(f"not tried: {cause.launch.id} failed for a shared cause",)
         )
         self._tell(f"not tried, for the cause that stopped {cause.launch.id}")
+        self._ended(None)
 
     def _start(self) -> RunningServer | None:
         self._stage(Stage.STARTING)
         bench = self._bench
+        bench.slates.server_starts()
+        self._started = True
         try:
             return start(
                 bench.host,
@@ -243,6 +241,9 @@ class LaunchRun:
 
     def _stage(self, stage: Stage) -> None:
         self._bench.progress(StageBegan(stage=stage, launch=self._launch.id))
+
+    def _ended(self, took: float | None) -> None:
+        self._bench.progress(LaunchEnded(launch=self._launch.id, seconds=took, started=self._started))
 
     def _tell(self, words: str) -> None:
         self._bench.say(f"{self._launch.id}  {words}")

@@ -17,7 +17,9 @@ from tokgate.verdicts.baselines.history import Entry
 from tokgate.verdicts.baselines.load import folder_of, load
 from tokgate.verdicts.baselines.spent import LaunchSpent, SessionSpent
 
+from .alike import NO_ALIKE, Alike, alike_sessions
 from .history_file import history_path, read
+from .usual import usual_around, usual_tok_s
 
 LATEST = 10  # sessions: older ones are of another driver, another model server, another day
 
@@ -39,6 +41,7 @@ class Pace:
     last: str = ""  # when the last of them began
     rates: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
     rates_from: str = ""
+    alike: Alike = NO_ALIKE  # of other rigs, where this one has none
 
     @property
     def basis(self) -> str:
@@ -47,21 +50,30 @@ class Pace:
             many = "1 session" if len(self.sessions) == 1 else f"{len(self.sessions)} sessions"
             which = "of" if len(self.sessions) == 1 else "the last of"
             return f"from {many} of this rig, {which} {self.last[:10]}"
-        start = "how long a server takes to start and stop is known after a first session; at most by the rig's limits"
-        if self.rates:
-            return f"speed from {self.rates_from}; {start}"
-        return "neither a session, a baseline nor a budget of this rig tells its speed: at most by its time limits"
+        if self.alike.sessions:
+            start = f"a server's start and stop from sessions of {', '.join(self.alike.rigs)}: the same model on this host"
+        else:
+            start = usual_around(self.rig).words
+        low, high = usual_tok_s(self.rig)
+        speed = (
+            f"speed from {self.rates_from}"
+            if self.rates
+            else f"streams assumed to make {low:g} to {high:g} tok/s"
+        )
+        return f"{speed}; {start}; a first session tells more"
 
     def rest_s(self, launch: Launch) -> list[float]:
         """Return what a launch took outside of its barrier starts, a value a session; of its kind where not of itself.
 
         A proof start was selected in no session so far, say: then it takes what the others take around their starts.
+        Where the rig had no session, what launches of other rigs took that run the same server; [] where none did.
         """
         own = [s.launches[launch.id].rest_s for s in self.sessions if launch.id in s.launches]
         if own:
             return own
         proof = launch.role == "nccl-proof"
-        others = [spent for session in self.sessions for spent in session.launches.values()]
+        sessions = self.sessions or self.alike.sessions
+        others = [spent for session in sessions for spent in session.launches.values()]
         alike = [spent for spent in others if bool(spent.starts) != proof]
         return [spent.rest_s for spent in alike or others]
 
@@ -117,6 +129,7 @@ def pace_of(rig: Rig, *, root: Path, reports: Path) -> Pace:
         last=mine[-1].started_at if mine else "",
         rates=rates,
         rates_from=source,
+        alike=NO_ALIKE if mine else alike_sessions(rig, reports),
     )
 
 

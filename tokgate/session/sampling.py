@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tokgate.records import Launch, LaunchEvidence, SamplingStep, Verdict
+from tokgate.records.progress import AskedRestart, RestartsDecided
 from tokgate.rig.models import Rig
 from tokgate.verdicts.sampling import costs_of, left_of, next_step, subject_of, wanted_words
 from tokgate.verdicts.stop_rule import More, Stop
 
 from .preamble import possible_launches
+from .progress import Progress, unheard
 from .restarts import restart_launches
 
 
@@ -35,6 +37,7 @@ class Sampling:
         ask: Callable[[], Sequence[Verdict]],
         say: Callable[[str], None],
         keep: Callable[[SamplingStep], None] | None,
+        progress: Progress = unheard,
     ) -> None:
         """`planned`: what was measured of the plan; `ask`: the verdicts as they would be now.
 
@@ -46,6 +49,7 @@ class Sampling:
         self._ask = ask
         self._say = say
         self._keep = keep
+        self._progress = progress
         self._done = False
 
     def settle(self) -> None:
@@ -63,6 +67,7 @@ class Sampling:
                 return
             launches = self._launches(decision, number)
             self._keep(self._step(decision, number, launches))
+            self._progress(RestartsDecided(launches=tuple(map(self._asked, launches))))
             if isinstance(decision, Stop):
                 self._say(f"no further restart: {decision.reason}")
                 return
@@ -77,8 +82,7 @@ class Sampling:
     def _obey(self, decision: Stop | More, launches: Sequence[Launch]) -> None:
         """Measure what was asked for; less where a server ends badly or the time is up: the rule is asked again then."""
         for launch in launches:
-            reckoned = costs_of(self._launches_so_far()).get(subject_of(launch) or "", 0.0)
-            if reckoned > self._left_s():
+            if self._asked(launch).seconds > self._left_s():
                 self._say(f"{launch.id} is left out: {self._left_words()}, and its last run took more")
                 continue  # the control behind it may still fit
             closes = launch is launches[-1] and len(launches) > 1 and launch.arm == self._rig.control.name
@@ -87,6 +91,10 @@ class Sampling:
             found = self._session.measured(launch)
             if found.failure is not None or found.faults:
                 return
+
+    def _asked(self, launch: Launch) -> AskedRestart:
+        reckoned = costs_of(self._launches_so_far()).get(subject_of(launch) or "", 0.0)
+        return AskedRestart(launch=launch.id, seconds=reckoned)
 
     def _left_s(self) -> float:
         return left_of(self._rig, self._session.restarts())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from tokgate.records import Launch
 from tokgate.records.progress import PlannedLaunch, PlannedRestarts, PlannedWork, SessionPlan, Span
@@ -19,6 +20,7 @@ from .pace import Pace
 from .plan import Batch, batches_of, describe_phases, rig_for, workloads_of
 from .preamble import possible_launches
 from .sweep_plan import describe_sweep
+from .usual import BESIDES_S, usual_around, usual_tok_s
 
 # Where a launch is taken in by -m: what a selection without it leaves out.
 _TAKEN_IN = {"nccl-off": "nccl", "instrumented": "verify", "nccl-proof": "eagle3 or nccl"}
@@ -36,7 +38,9 @@ def session_plan(
     if restarts is not None and restarts.least_s:
         taken = _sum([taken, _known(restarts.least_s)])
     besides = pace.besides_s()
-    whole = [taken, _of_values(besides)] if besides and launches else [taken]
+    whole = [taken]
+    if launches and (besides or taken.limit is not None):
+        whole.append(_of_values(besides) if besides else _usual(*BESIDES_S, BESIDES_S[1]))
     return SessionPlan(
         rig=rig.name,
         simulated=rig.simulated,
@@ -57,8 +61,7 @@ def _planned(rig: Rig, launch: Launch, pace: Pace) -> PlannedLaunch:
     own = rig_for(rig, launch)
     pairs = cost_pairs(own) if launch.role == "instrumented" else 0
     work: list[PlannedWork] = []
-    # Of each kind of start: how many, how long one takes, how long at most, how many may be added.
-    kinds: list[tuple[int, list[float], float, int]] = []
+    kinds: list[_Kind] = []
     for number, workload in enumerate(workloads_of(own, launch)):
         batches = paired_batches(workload, pairs) if number == 0 and pairs else batches_of(workload)
         named: dict[str, list[Batch]] = {}
@@ -67,7 +70,7 @@ def _planned(rig: Rig, launch: Launch, pace: Pace) -> PlannedLaunch:
         more = most_starts(rig, workload) - workload.repeats if _may_extend(rig, launch, workload) else 0
         for name, mine in named.items():
             seconds = pace.start_s(launch, workload, name) or pace.start_s(launch, workload, workload.name)
-            kinds.append((len(mine), seconds, workload.timeout_s, more if name == workload.name else 0))
+            kinds.append(_Kind(len(mine), seconds, workload, more if name == workload.name else 0))
             generations = sum(len(batch.indexes) for batch in mine)
             work.append(
                 PlannedWork(
@@ -76,8 +79,8 @@ def _planned(rig: Rig, launch: Launch, pace: Pace) -> PlannedLaunch:
             )
     rest = pace.rest_s(launch)
     limit = rig.server.start_timeout_s + rig.server.stop_timeout_s + rig.gpus.wait_s
-    taking = _taking(kinds)
-    around = _of_values(rest) if rest else Span(low=0.0, likely=None, high=limit)
+    taking = _taking(kinds, usual_tok_s(rig))
+    around = _of_values(rest) if rest else _usual(*usual_around(rig)[:2], limit)
     return PlannedLaunch(
         launch=launch.id,
         arm=launch.arm,
@@ -87,17 +90,37 @@ def _planned(rig: Rig, launch: Launch, pace: Pace) -> PlannedLaunch:
     )
 
 
-def _taking(kinds: Sequence[tuple[int, list[float], float, int]]) -> Span:
+class _Kind(NamedTuple):
+    """The starts of one kind in a launch."""
+
+    starts: int
+    seconds: list[float]  # that one takes; [] where nothing is known
+    workload: WorkloadSpec
+    more: int  # that may be added
+
+
+def _taking(kinds: Sequence[_Kind], tok_s: tuple[float, float]) -> Span:
+    """`tok_s`: of a stream, where nothing is known."""
     spans = []
-    for count, seconds, limit, more in kinds:
+    for starts, seconds, workload, more in kinds:
         if seconds:
             one = _of_values(seconds)
             spans.append(
-                Span(low=count * one.low, likely=count * (one.likely or 0.0), high=(count + more) * one.high)
+                Span(
+                    low=starts * one.low, likely=starts * (one.likely or 0.0), high=(starts + more) * one.high
+                )
             )
         else:
-            spans.append(Span(low=0.0, likely=None, high=(count + more) * limit))
+            slow, fast = tok_s
+            tokens = workload.output_tokens
+            limit = (starts + more) * workload.timeout_s
+            spans.append(_usual(starts * tokens / fast, (starts + more) * tokens / slow, limit))
     return _sum(spans)
+
+
+def _usual(low: float, high: float, limit: float) -> Span:
+    """Return what is usual elsewhere, within what the rig allows."""
+    return Span(low=min(low, limit), likely=None, high=min(high, limit), limit=limit)
 
 
 def _may_extend(rig: Rig, launch: Launch, workload: WorkloadSpec) -> bool:
@@ -159,6 +182,9 @@ def _sum(spans: Sequence[Span]) -> Span:
         low=math.fsum(s.low for s in spans),
         likely=None if None in likely else math.fsum(v for v in likely if v is not None),
         high=math.fsum(s.high for s in spans),
+        limit=None
+        if all(s.limit is None for s in spans)
+        else math.fsum(s.high if s.limit is None else s.limit for s in spans),
     )
 
 
@@ -167,4 +193,5 @@ def _times(span: Span, factor: int) -> Span:
         low=span.low * factor,
         likely=None if span.likely is None else span.likely * factor,
         high=span.high * factor,
+        limit=None if span.limit is None else span.limit * factor,
     )

@@ -37,6 +37,7 @@ def test_a_launch_is_its_starts_and_the_rest() -> None:
 def test_a_launch_that_broke_off_or_failed_a_generation_tells_no_pace() -> None:
     assert spent_of(run(wall_s=None)) is None
     assert spent_of(run(faults=("the server went away",))) is None
+    assert spent_of(run(server=None, generations=())) is None  # not started: the machine was not clean
     broken = run()
     first, *others = broken.launches[0].generations
     failed = first.model_copy(update={"status": GenerationStatus.CUT, "why": "reset"})

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.verdicts.evidence import eagle3, make_launch, make_rig
-from tokgate.records import Outcome, VariableState
+from tokgate.records import CleanSlate, Finding, Outcome, VariableState
 from tokgate.verdicts.checks.environment_truth import environment_truth
 
 RIG = make_rig()
@@ -13,6 +13,15 @@ def test_a_proven_server_passes_twice() -> None:
     assert environment.headline == "environment of 02-eagle3-2step: 2 variables present in 3 processes"
     assert arguments.headline == ("arguments of 02-eagle3-2step: the server runs with all 7 that it tells of")
     assert {environment.outcome, arguments.outcome} == {Outcome.PASS}
+
+
+def test_without_a_server_the_machine_that_kept_it_from_starting_is_named_with_its_own_next_step() -> None:
+    held = Finding(severity="unclean", what="GPU 3: 1894 MiB are allocated", do="ask its owner")
+    slate = CleanSlate(when="before 01-baseline", host="local", findings=(held,))
+    for verdict in environment_truth(RIG, make_launch(server=None, slate=slate)):
+        assert verdict.outcome is Outcome.INVALID
+        assert "no server was started: GPU 3: 1894 MiB are allocated" in verdict.headline
+        assert verdict.do == "ask its owner"
 
 
 def test_every_process_without_the_variable_is_named() -> None:

@@ -13,6 +13,7 @@ from tokgate.client.headroom import measure_ceiling
 from tokgate.hosts.scripts.machine_state import room
 from tokgate.records.doctor import Remark
 from tokgate.report.durations import words
+from tokgate.report.progress_plan import span_words
 from tokgate.rig.models import Rig
 from tokgate.rig.shipped import baselines_home
 from tokgate.session.pace import pace_of
@@ -160,13 +161,11 @@ def length(case: Case) -> Iterator[Remark]:
         samples=True,
     )
     starts = f"-m eagle3 starts {len(plan.launches)} servers"
-    likely = plan.seconds.likely
-    if likely is None:
-        yield Remark.ok(f"{starts}, which may take {words(plan.seconds.high)} at most: {plan.basis}")
-        return
     more = plan.restarts
     further = f", and up to {words(more.most_s)} more for restarts" if more is not None and more.most else ""
-    yield Remark.ok(f"{starts}: about {words(likely)}{further} ({plan.basis})")
+    likely = plan.seconds.likely
+    taking = span_words(plan.seconds) if likely is None else f"about {words(likely)}"
+    yield Remark.ok(f"{starts}: {taking}{further} ({plan.basis})")
 
 
 CHECKS = (

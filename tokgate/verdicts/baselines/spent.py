@@ -48,8 +48,8 @@ def spent_of(run: RunEvidence) -> SessionSpent | None:
 
 
 def _launch(evidence: LaunchEvidence) -> LaunchSpent | None:
-    if evidence.wall_s is None or evidence.faults:
-        return None
+    if evidence.wall_s is None or evidence.faults or evidence.server is None:
+        return None  # without a server, on an unclean machine say, it took no time that tells anything
     begun: dict[tuple[str, int], int] = {}
     ended: dict[tuple[str, int], int] = {}
     tokens: dict[str, int] = {}

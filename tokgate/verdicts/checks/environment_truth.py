@@ -9,6 +9,7 @@ from tokgate.verdicts.effective import adapted, contradicted, wanted_settings
 from tokgate.verdicts.environment import overwritten, unproven
 from tokgate.verdicts.establish import invalid
 from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.slate import unclean
 
 CHECK = "environment_truth"
 
@@ -98,4 +99,6 @@ def _no_server(launch: LaunchEvidence) -> Shortfall:
             do=launch.failure.do,
             evidence=launch.failure.evidence,
         )
+    for found in unclean(launch.slate) if launch.slate is not None else ():
+        return Shortfall(what=f"no server was started: {found.what}", do=found.do, evidence=found.evidence)
     return Shortfall(what="no server was started", do="look for an error earlier in the session")
