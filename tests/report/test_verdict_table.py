@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.report import example_verdicts, examples, hostile
 from tokgate.records import Outcome, Verdict
+from tokgate.report.room import MOST_FIRST
 from tokgate.report.verdict_json import build
 from tokgate.report.verdict_table import VerdictTable, verdict_table
 
@@ -47,3 +48,24 @@ def test_a_foreign_name_never_becomes_part_of_a_style() -> None:
     found = table(example_verdicts.six_outcomes()[0], example_verdicts.hostile(hostile.MARKUP))
     names = [choice.css for one in found.filters for choice in one.choices]
     assert all(name[0] in "oaw" and name[1:].isdigit() for name in names)
+
+
+def test_verdicts_that_follow_from_one_fault_are_one_line_behind_the_first() -> None:
+    lost = example_verdicts.six_outcomes()[2]
+
+    def dead(check: str) -> Verdict:
+        return Verdict(check=check, outcome=Outcome.INVALID, headline=f"{check} on 02-a: the server was dead")
+
+    other = Verdict(check="lossless", outcome=Outcome.INVALID, headline="lossless on 02-a: outputs are short")
+    found = table(lost, *map(dead, ("steadiness", "cache_state", "restarts", "cycle_time")), other)
+    assert [e.row.check for e in found.first] == [lost.check, "steadiness", "lossless"]
+    (same,) = found.following
+    assert (same.reason, same.checks) == ("the server was dead", "cache_state, restarts, cycle_time")
+    assert [e.row.check for e in same.rows] == ["cache_state", "restarts", "cycle_time"]
+
+
+def test_of_a_session_too_long_for_the_page_the_first_stand_there_and_the_others_are_counted() -> None:
+    lost = example_verdicts.six_outcomes()[2]
+    found = table(*(lost.model_copy(update={"launch": f"{n}-a"}) for n in range(MOST_FIRST + 7)))
+    assert len(found.first) == MOST_FIRST
+    assert found.left == 7

@@ -8,6 +8,10 @@ from tokgate.records import Verdict
 from tokgate.report.write import point_latest, write_all
 
 
+def text_of(file: Path) -> str:
+    return file.read_text("utf-8")
+
+
 def test_every_file_is_written_and_nothing_else_is_left(tmp_path: Path) -> None:
     folder = tmp_path / "20261129T154000-kimi-8gpu"
     file = write_all(folder, examples.run_evidence(), example_verdicts.verdicts(), examples.rig())
@@ -20,6 +24,21 @@ def test_every_file_is_written_and_nothing_else_is_left(tmp_path: Path) -> None:
         "verdicts.json",
     ]
     assert {p.stat().st_mode & 0o777 for p in folder.iterdir()} == {0o644}
+
+
+def test_what_looks_like_a_secret_is_in_no_report_of_a_folder_that_comes_from_elsewhere(
+    tmp_path: Path,
+) -> None:
+    token, password = "hf_" + "aB3" * 12, "hunter2hunter2"
+    told = f"download of https://me:{password}@hub.example failed with {token}"
+    lost = example_verdicts.six_outcomes()[2].model_copy(
+        update={"headline": told, "evidence": (told,), "do": told, "warnings": (told,)}
+    )
+    write_all(tmp_path, examples.run_evidence(), (lost,), examples.rig())
+    for file in tmp_path.iterdir():
+        assert token not in text_of(file), file
+        assert password not in text_of(file), file
+    assert "https://me:[redacted]@hub.example failed with [redacted]" in text_of(tmp_path / "verdict.json")
 
 
 def test_the_raw_list_reads_back_as_the_same_verdicts(tmp_path: Path) -> None:

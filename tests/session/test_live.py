@@ -18,7 +18,9 @@ from tokgate.records.redactor import Redactor
 from tokgate.rig.machine import HostSpec
 from tokgate.session.launch_run import Bench
 from tokgate.session.live import LiveSession
+from tokgate.session.progress import unheard
 from tokgate.session.run_folder import RunFolder
+from tokgate.session.slates import Slates
 
 GENERATIONS = "launches/01-baseline/generations.jsonl"
 
@@ -43,13 +45,15 @@ def session(folder: Path, meanwhile: Callable[[], None]) -> tuple[LiveSession, L
     lease, redactor = LostLease(), Redactor()
     found = LiveSession(rig=small_rig(), info=INFO, folder=folder, root=folder, say=say)
     bench: dict[str, Any] = {"rig": small_rig(), "run_id": INFO.run_id, "root": folder, "say": say}
+    host = connect(HostSpec(), redactor=redactor)
     found._bench = Bench(
         **bench,
-        host=connect(HostSpec(), redactor=redactor),
+        host=host,
         lease=cast("Lease", lease),
         folder=RunFolder(folder, redactor),
         redactor=redactor,
         client_ceiling=1.0,
+        slates=Slates(host, small_rig(), unheard),
     )
     return found, lease
 

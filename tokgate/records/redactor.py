@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-SHOWN = "[redacted]"
+from .secret_shapes import SHOWN, without_known_shapes
+
 # Shorter ones would be found in half of all words, and hide nothing anyway.
 SHORTEST = 4
 # Command lines of other people's processes: what stands in the way is quoted, and nobody has told us their secrets.
@@ -26,13 +27,19 @@ _SECRET_NAME = re.compile(
 _SHORTEST_NAMED = 8
 
 
+def hidden(name: str, value: str) -> str:
+    """Return the value of a variable or an argument as any record may have it: a secret by its name or look is replaced."""
+    named = len(value) >= _SHORTEST_NAMED and _SECRET_NAME.search(name)
+    return SHOWN if named else without_known_shapes(value)
+
+
 def without_secret_arguments(command: str) -> str:
     """Return a command line, its words set apart by blanks, without what follows --api-key, HF_TOKEN= and their like."""
     return _SECRET_WORD.sub(lambda found: found["name"] + SHOWN, command)
 
 
 class Redactor:
-    """Replaces every known secret in everything that is shown or stored.
+    """Replaces every known secret, and what looks like one, in everything that is shown or stored.
 
     One per session; whoever makes a secret adds it before anything that could carry it is read.
     Text must be cleaned before it is cut to a length: half a secret is not found any more.
@@ -73,7 +80,7 @@ class Redactor:
     def clean(self, text: str) -> str:
         for spelling in self._spellings:
             text = text.replace(spelling, SHOWN)
-        return text
+        return without_known_shapes(text)
 
     def clean_json(self, value: Any) -> Any:
         """Clean every string inside a JSON value, keys included; tuples become lists."""

@@ -32,7 +32,7 @@ def cells(row: Arithmetic) -> tuple[str, ...]:
         figures.NONE if row.headroom_ms is None else f"{row.headroom_ms:+.2f}",
         figures.optional(row.break_even_accept_length, "accept_length"),
         figures.optional(row.verify_ms, "cycle_ms"),
-        NO_ROOM if _no_room(row) else figures.optional(row.verify_at_most_ms, "cycle_ms"),
+        _at_most(row),
         figures.NONE if row.verify_source is None else f"{row.verify_source} ({row.verify_clock})",
     )
 
@@ -105,6 +105,14 @@ def draft_name(path: str | None) -> str:
 def _arm_words(row: Arithmetic) -> str:
     pinned = "" if row.pinned is None else " (pinned)"
     return f"{row.arm}{pinned}{CARRYING if row.instrumented else ''}"
+
+
+def _at_most(row: Arithmetic) -> str:
+    """Where the rig asks more than break-even, say for what: a budget on verify itself is another limit."""
+    if _no_room(row) or row.verify_at_most_ms is None:
+        return NO_ROOM if _no_room(row) else figures.NONE
+    asked = "" if row.asked == 1 else f" (for {row.asked:.2f}x)"
+    return f"{figures.number(row.verify_at_most_ms, 'cycle_ms')}{asked}"
 
 
 def _no_room(row: Arithmetic) -> bool:

@@ -50,7 +50,7 @@ def percent(change: float | None) -> str:
     """Format a relative change: 0.02 is +2.0 %."""
     if change is None or not math.isfinite(change):
         return UNKNOWN
-    return f"{change * 100:+.1f} %"
+    return f"{change * 100:+z.1f} %"  # z: no "-0.0"
 
 
 def interval(verdict: Verdict) -> str:

@@ -7,10 +7,11 @@ read. Style sheets and scripts are our own files, and the only text that reaches
 from __future__ import annotations
 
 import importlib.resources
+import re
 from functools import cache
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from .visible import visible
 
@@ -21,6 +22,8 @@ SCRIPTS = ("page.js",)
 AROUND_STYLES = ("around.css",)
 
 _LONGEST = 4000
+# No joint lies within what an escaped character has become, as in &#34; or &amp;.
+_JOINTS = re.compile(r"([/._])(?=\w)")
 
 
 def shown(foreign: object, limit: int = _LONGEST) -> str:
@@ -38,6 +41,11 @@ def size(count: int) -> str:
     return f"{amount:.0f} {units[0]}" if units[0] == "B" else f"{amount:.1f} {units[0]}"
 
 
+def breakable(text: str) -> Markup:
+    """Escape text, and let lines break behind what parts the words of a path or a name."""
+    return Markup(_JOINTS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped in the same breath
+
+
 @cache
 def environment() -> jinja2.Environment:
     made = jinja2.Environment(
@@ -49,6 +57,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters["shown"] = shown
     made.filters["size"] = size
+    made.filters["breakable"] = breakable
     return made
 
 

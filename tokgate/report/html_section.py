@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from tokgate.records import RunEvidence
+from tokgate.records.secret_shapes import without_known_shapes
 
 from . import simulated
 from .html_context import context
@@ -33,11 +34,8 @@ def section(
     `link_base` is put in front of links into the run folder; `nonce` is the page's.
     """
     more = {"style": own(*STYLES, *AROUND_STYLES), "nonce": nonce or fresh_nonce(), "alone": False}
-    return (
-        environment()
-        .get_template("section.html.j2")
-        .render(context(file, evidence, folder, link_base) | more)
-    )
+    template = environment().get_template("section.html.j2")
+    return without_known_shapes(template.render(context(file, evidence, folder, link_base) | more))
 
 
 def page(file: VerdictFile, evidence: RunEvidence, folder: Path, *, link_base: str = "") -> str:

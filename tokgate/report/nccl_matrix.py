@@ -56,7 +56,12 @@ class FiveStates:
 
     @property
     def fine(self) -> bool:
-        return all(cell.fine for row in self.rows for cell in row.cells)
+        return self.wrong == 0
+
+    @property
+    def wrong(self) -> int:
+        """How many variables are not fine in some state."""
+        return sum(not all(cell.fine for cell in row.cells) for row in self.rows)
 
 
 def truth_of_run(rig: Rig, evidence: RunEvidence) -> NcclTruth | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tokgate.records import Difference, Outcome, Verdict
@@ -40,7 +40,10 @@ class VerdictRow:
 
 def verdict_rows(file: VerdictFile) -> tuple[VerdictRow, ...]:
     """Return one row per verdict, worst first."""
-    return tuple(_row(verdict, file.series) for verdict in file.verdicts)
+    by_metric: dict[str, list[Series]] = {}
+    for series in file.series:
+        by_metric.setdefault(series.metric, []).append(series)
+    return tuple(_row(verdict, by_metric.get(verdict.metric or "", ())) for verdict in file.verdicts)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(distinct[:_MOST_NAMES]) + more or NONE
 
 
-def _row(verdict: Verdict, series: tuple[Series, ...]) -> VerdictRow:
+def _row(verdict: Verdict, series: Sequence[Series]) -> VerdictRow:
     reference = verdict.reference
     value = verdict.value
     return VerdictRow(
@@ -96,7 +99,7 @@ def _row(verdict: Verdict, series: tuple[Series, ...]) -> VerdictRow:
         workload=verdict.workload or NONE,
         metric=verdict.metric or NONE,
         value=NONE if value is None else figures.quantity(value, verdict.unit, verdict.metric),
-        reference=NONE if reference is None else figures.optional(reference.value, verdict.metric),
+        reference=NONE if reference is None else _reference(reference.value, verdict),
         reference_label="" if reference is None else f"{reference.kind}: {reference.label}",
         change=NONE if verdict.change is None else figures.percent(verdict.change),
         interval=NONE if verdict.interval is None else figures.interval(verdict),
@@ -106,13 +109,19 @@ def _row(verdict: Verdict, series: tuple[Series, ...]) -> VerdictRow:
     )
 
 
-def _source(verdict: Verdict, series: tuple[Series, ...]) -> str:
-    """Return what the samples behind a verdict were computed from; their files where there are no samples."""
+def _reference(value: float | None, verdict: Verdict) -> str:
+    """The unit stands beside the value; a share of steps has it in the number."""
+    if value is not None and verdict.unit == figures.OF_STEPS:
+        return figures.quantity(value, verdict.unit).removesuffix(" of steps")
+    return figures.optional(value, verdict.metric)
+
+
+def _source(verdict: Verdict, series: Sequence[Series]) -> str:
+    """Return what the samples behind a verdict, `series` of its metric, were computed from; their files where there are none."""
     sources = dict.fromkeys(
         source
         for s in series
-        if s.metric == verdict.metric
-        and verdict.workload in (None, s.workload)
+        if verdict.workload in (None, s.workload)
         and verdict.launch in (None, s.launch)
         and verdict.arm in (None, s.arm)
         for source in s.sources

@@ -9,6 +9,8 @@ import re
 import textwrap
 import unicodedata
 
+from tokgate.records.secret_shapes import without_known_shapes
+
 # CSI, OSC, the other string sequences, and the two-character ones (ECMA-48, 5.3 to 5.6); 8-bit CSI too.
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"
@@ -17,6 +19,8 @@ _ANSI = re.compile(
     r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"
     r"|\x1b[ -/]*[0-~]"
 )
+# Characters of a word that anybody copies as one: a path, with room to spare. What is longer came from elsewhere.
+LONGEST_PATH = 300
 # Cc and Cf move, hide or reorder (bidi overrides are Cf); Cs cannot be encoded; Zl and Zp break lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -26,7 +30,8 @@ def without_ansi(text: str) -> str:
 
 
 def visible(text: str, *, keep: str = "\n\t") -> str:
-    """Replace every character that cannot be seen by its code point; `keep` stays."""
+    """Replace every character that cannot be seen by its code point, and what looks like a secret; `keep` stays."""
+    text = without_known_shapes(text)
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in keep else _seen(c) for c in text)
@@ -61,21 +66,36 @@ def fit(text: str, width: int) -> str:
 
 
 def wrapped(
-    text: str, width: int, *, first: str | None = None, indent: str = "", most: int | None = None
+    text: str,
+    width: int,
+    *,
+    first: str | None = None,
+    indent: str = "",
+    most: int | None = None,
+    whole: bool = False,
 ) -> list[str]:
     """Wrap to lines of `width` columns, `indent` included; of more than `most` lines the last one is cut.
 
-    `first` stands before the first line in place of the indent, and is as wide.
+    `first` stands before the first line in place of the indent, and is as wide. `whole`: a word that has no room behind the
+    indent, a path say, stands on a line of its own with less of it, or out of the line, and is never broken: it is there to
+    be copied.
     """
     clean = one_line(text, 2000)
     room = width - len(indent)
     # textwrap counts characters, not columns: text with wide ones gets half the room.
     wide = columns(clean) > len(clean)
-    lines = textwrap.wrap(clean, room // 2 if wide else room, break_on_hyphens=False)
+    whole = whole and all(len(word) <= LONGEST_PATH for word in clean.split())
+    lines = textwrap.wrap(
+        clean, room // 2 if wide else room, break_on_hyphens=False, break_long_words=not whole
+    )
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], fit(lines[most - 1] + " …" * 2, room)]
     heads = [indent if first is None else first, *[indent] * len(lines)]
-    return [head + line for head, line in zip(heads, lines, strict=False)]
+    # Only a word by itself is wider than the room, and only where it is kept whole.
+    return [
+        head + line if columns(line) <= room else (" " * max(width - columns(line), 0) if n else head) + line
+        for n, (head, line) in enumerate(zip(heads, lines, strict=False))
+    ]
 
 
 def _width(character: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tokgate.records import RunEvidence, Verdict
+from tokgate.records.secret_shapes import without_known_shapes
 from tokgate.rig.models import Rig
 
 from . import benchmark_json, html_section, summary_md, verdict_json
@@ -76,7 +77,8 @@ def _write(target: Path, text: str) -> None:
     try:
         # Lone surrogates cannot be encoded; what escaped `visible` must not cost the report.
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+            # A session writes nothing unredacted; a folder that comes from elsewhere may not have been its work.
+            file.write(without_known_shapes(text))
         # mkstemp makes 0600; a report is to be read by whoever may read the folder.
         temporary.chmod(0o644)
         temporary.replace(target)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tokgate.client.headroom import measure_ceiling
 from tokgate.errors import BenchFault, UsageError
-from tokgate.hosts.clean_slate import look
 from tokgate.hosts.connection import connect
 from tokgate.hosts.fingerprint import fingerprint
 from tokgate.hosts.lease import Lease, lease
@@ -24,16 +23,16 @@ from tokgate.records import (
     StartCause,
 )
 from tokgate.records.progress import SessionOpened, Stage, StageBegan
-from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
-from tokgate.server.port import written_port
 
 from .launch_run import Bench, LaunchRun
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
 from .progress import Progress, unheard
 from .refused import by_every_server
+from .rig_secrets import redactor_of
 from .rounds import Rounds, plain_rounds
 from .run_folder import RunFolder, load_launch
+from .slates import Slates
 
 
 class LiveSession:
@@ -55,7 +54,7 @@ class LiveSession:
     ) -> None:
         self.rig = rig
         self._info = info
-        self._redactor = Redactor()
+        self._redactor = redactor_of(rig)
         self._folder = RunFolder(folder, self._redactor)
         self._root = root
         self._say = say
@@ -91,14 +90,8 @@ class LiveSession:
         for line in told(nccl):
             self._say(line)
         refuse_broken(nccl)
-        self._slate_at_start = look(
-            host,
-            self.rig,
-            when="session start",
-            port=written_port(self.rig),
-            ours=frozenset(),
-            notes=(*self._fingerprint.notes, *_taken_over(held)),
-        )
+        slates = Slates(host, self.rig, self._progress)
+        self._slate_at_start = slates.look("session start", (*self._fingerprint.notes, *_taken_over(held)))
         self._folder.write_record("slate-start.json", self._slate_at_start)
         ceiling = measure_ceiling()
         self._say(f"client ceiling on this machine: {ceiling:,.0f} events/s")
@@ -111,6 +104,7 @@ class LiveSession:
             run_id=self._info.run_id,
             root=self._root,
             client_ceiling=ceiling,
+            slates=slates,
             say=self._say,
             progress=self._progress,
         )
@@ -134,13 +128,7 @@ class LiveSession:
         """Looked at when first asked for, after the last server has stopped."""
         if self._slate_at_end is None and self._bench is not None:
             self._progress(StageBegan(stage=Stage.CLEAN_SLATE))
-            self._slate_at_end = look(
-                self._bench.host,
-                self.rig,
-                when="session end",
-                port=written_port(self.rig),
-                ours=frozenset(),
-            )
+            self._slate_at_end = self._bench.slates.look("session end")
             self._folder.write_record("slate-end.json", self._slate_at_end)
         return self._slate_at_end
 

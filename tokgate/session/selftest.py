@@ -12,13 +12,13 @@ from tokgate.errors import BenchFault
 from tokgate.hosts.connection import connect
 from tokgate.hosts.fingerprint import fingerprint
 from tokgate.hosts.lease import lease
-from tokgate.records.redactor import Redactor
 from tokgate.records.selftest import SelfTest
 from tokgate.rig.models import Rig
 from tokgate.verdicts.selftest import judge_selftest, rate
 from tokgate.verdicts.selftest_file import save_selftest, settings_of
 
 from .plant import too_old
+from .rig_secrets import redactor_of
 from .run_folder import RunFolder
 from .selftest_plan import Asked, cells_of, launches_of, time_words, too_little
 from .selftest_run import BudgetSpentError, CannotPlantError, PlantedRun, Stand, timed
@@ -43,7 +43,7 @@ class SelfTesting:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rig, self._asked, self._root, self._store, self._say = rig, asked, root, store, say
-        self._redactor = Redactor()
+        self._redactor = redactor_of(rig)
         self._folder = RunFolder(folder, self._redactor)
         self._clock = clock
         self._began = clock()

@@ -8,8 +8,8 @@ from tokgate.errors import BenchFault
 from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunEvidence
 from tokgate.rig.models import Rig
 
+from .loaded import load_once
 from .rounds import Rounds, plain_rounds
-from .run_folder import load_run
 
 
 class StoredSession:
@@ -18,7 +18,7 @@ class StoredSession:
     def __init__(self, folder: Path) -> None:
         self._evidence: RunEvidence
         self.rig: Rig
-        self._evidence, self.rig = load_run(folder)
+        self._evidence, self.rig = load_once(folder)
 
     def open(self) -> None:
         """BenchFault when the stored session itself could not begin."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 
 from tokgate.records import Generation, Sample, ServerCounters
@@ -24,6 +25,9 @@ UNITS = {
 # A number with its source, or why there is none.
 Reading = tuple[float | None, str, str | None]
 
+# By the id of a generation that is alive: it is frozen, and every check, chart and diagnosis of a run asks for the same.
+_KNOWN: dict[int, tuple[weakref.ref[Generation], tuple[Sample, ...]]] = {}
+
 
 def samples_of(generation: Generation) -> tuple[Sample, ...]:
     """Return one sample per metric of a single generation.
@@ -34,6 +38,15 @@ def samples_of(generation: Generation) -> tuple[Sample, ...]:
     """
     if not generation.good or generation.warmup:
         return ()
+    place = id(generation)
+    known = _KNOWN.get(place)
+    if known is None:
+        forget = weakref.ref(generation, lambda _: _KNOWN.pop(place, None))
+        _KNOWN[place] = known = (forget, _computed(generation))
+    return known[1]
+
+
+def _computed(generation: Generation) -> tuple[Sample, ...]:
     counters = generation.counters
     readings: dict[str, Reading] = {
         "decode_tok_s": _decode(generation),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
 
 from tokgate.records import LaunchEvidence
 
@@ -11,28 +10,34 @@ from .shortfall import Shortfall
 
 
 def copied(launches: Sequence[LaunchEvidence]) -> Iterable[Shortfall]:
-    """Yield each pair of launches that have one server, or an answer, in common.
+    """Yield each launch that has its server, or an answer, in common with an earlier one, and which.
 
     The gate gives every server a mark of its own and every request an id of its own, and no two processes of a host begin
     under one pid in the same tick.
     """
-    for one, other in combinations(launches, 2):
-        same = next(_in_common(one, other), None)
-        if same is not None:
-            yield Shortfall(
-                what=f"{one.launch.id} and {other.launch.id} are one server run under two names: the same {same}",
-                do="judge the run folder as it was written; start the server anew for further evidence",
-            )
+    seen: dict[tuple[object, ...], str] = {}
+    for launch in launches:
+        own = dict(_own(launch))
+        told: set[str] = set()
+        for key, what in own.items():
+            other = seen.get(key)
+            if other is not None and other not in told:
+                told.add(other)
+                yield Shortfall(
+                    what=f"{other} and {launch.launch.id} are one server run under two names: the same {what}",
+                    do="judge the run folder as it was written; start the server anew for further evidence",
+                )
+        seen = dict.fromkeys(own, launch.launch.id) | seen
 
 
-def _in_common(one: LaunchEvidence, other: LaunchEvidence) -> Iterator[str]:
-    mine, others = one.server, other.server
-    if mine is not None and others is not None:
-        if mine.mark == others.mark:
-            yield f"mark {mine.mark}"
-        if (mine.host, mine.pid, mine.start_ticks) == (others.host, others.pid, others.start_ticks):
-            yield f"process, {mine.pid} of {mine.host}, started at {mine.started_at}"
-    requests = {g.request_id for g in one.generations}
-    answered = next((g.request_id for g in other.generations if g.request_id in requests), None)
-    if answered is not None:
-        yield f"answer, {answered}"
+def _own(launch: LaunchEvidence) -> Iterator[tuple[tuple[object, ...], str]]:
+    """Yield what no other server run has, and its words."""
+    server = launch.server
+    if server is not None:
+        yield ("mark", server.mark), f"mark {server.mark}"
+        yield (
+            ("process", server.host, server.pid, server.start_ticks),
+            f"process, {server.pid} of {server.host}, started at {server.started_at}",
+        )
+    for generation in launch.generations:
+        yield ("answer", generation.request_id), f"answer, {generation.request_id}"

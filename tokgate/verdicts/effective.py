@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokgate.records import LaunchEvidence
+from tokgate.records.redactor import hidden
 from tokgate.rig.models import ArmSpec, Rig
 
 from .label import mislabelled
@@ -41,7 +42,11 @@ def wanted_settings(rig: Rig, arm: ArmSpec) -> dict[str, Any]:
     for name, value in (*rig.server.args.items(), *arm.args.items()):
         key = name.lstrip("-").replace("-", "_")
         settings[_ALIASES.get(key, key)] = value
-    return {k: v for k, v in settings.items() if k not in _NOT_COMPARED and v is not None and v is not False}
+    return {
+        k: hidden(k, v) if isinstance(v, str) else v  # as what the server told is kept
+        for k, v in settings.items()
+        if k not in _NOT_COMPARED and v is not None and v is not False
+    }
 
 
 def contradicted(rig: Rig, arm: ArmSpec, launch: LaunchEvidence) -> Iterable[Shortfall]:

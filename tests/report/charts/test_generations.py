@@ -127,5 +127,22 @@ def test_medians_are_those_of_verdicts_and_of_what_is_stored() -> None:
 
 def test_a_page_draws_them_so() -> None:
     evidence = run_evidence()
-    drawn = charts_part(file(), evidence, Path("/nowhere")).figures[0]
-    assert drawn == generations(file(), starts_of(evidence))
+    part = charts_part(file(), evidence, Path("/nowhere"))
+    assert part.figures[0] == generations(file(), starts_of(evidence))
+    # Without a script the strips say the same: 4 barrier starts of 4 streams each.
+    rows = {
+        (panel.workload, row.label): row.note
+        for chart in part.strips
+        if chart.metric == "decode_tok_s"
+        for panel in chart.panels
+        for row in panel.rows
+    }
+    of_arms = {(a.workload, a.launch): a for a in file().arms if a.decode_tok_s is not None}
+    assert of_arms.keys() == rows.keys()
+    assert all(f"{a.decode_tok_s:.1f} tok/s  n={a.n}" in rows[place] for place, a in of_arms.items())
+    assert any(
+        row.n != len(s.known)
+        for row in of_arms.values()
+        for s in file().series
+        if (s.launch, s.workload, s.metric) == (row.launch, row.workload, "decode_tok_s")
+    )

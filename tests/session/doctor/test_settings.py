@@ -110,11 +110,11 @@ def test_a_client_that_is_too_slow() -> None:
 def test_how_long_a_gate_takes_is_told_before_the_first_one(tmp_path: Path) -> None:
     found = said(client.length(case(tmp_path, rig("sglang-cpu"))))
     assert found[0] is State.OK
-    assert found[1].startswith("-m eagle3 starts 6 servers, which may take ")
+    assert found[1].startswith("-m eagle3 starts 6 servers: about ")
 
 
 def test_secrets_of_the_rig_are_known_before_anything_is_read() -> None:
-    from tokgate.session.doctor.examine import redactor_of
+    from tokgate.session.rig_secrets import redactor_of
 
     known = redactor_of(
         rig("sglang-cpu", "server.environment.HF_TOKEN=hf_abcdefgh", "host.environment.MY_SECRET=sk-12345678")

@@ -146,3 +146,12 @@ def test_a_version_that_is_none_is_cut_and_still_told_apart() -> None:
         identity(make_rig(), sglang_version="0.5.9.dev1+gabcdef012")["sglang.version"]
         == "0.5.9.dev1+gabcdef012"
     )
+
+
+def test_a_secret_is_no_part_of_an_identity() -> None:
+    one, other = (
+        identity(changed(server={"environment": {"HF_TOKEN": t, "HTTPS_PROXY": f"http://u:{t}@p:1"}}))
+        for t in ("first-token", "other-token")
+    )
+    assert one == other
+    assert "token" not in one["environment.HF_TOKEN"]

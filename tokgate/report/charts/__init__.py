@@ -1,1 +1,1 @@
-"""The charts of report.html: what to draw, as records; templates/charts.js draws it with uPlot."""
+"""The charts of report.html: what to draw, as records; templates/chart_*.js draw it with uPlot."""

@@ -103,6 +103,7 @@ class Panel(Record):
     traces: tuple[Trace, ...]
     lines: tuple[Line, ...] = ()
     bands: tuple[Band, ...] = ()
+    shares: bool = False  # lines and bands are those of the view's first panel, whose tags stand there alone
     height: int = 260  # CSS pixels
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from tokgate.records import Verdict
 from tokgate.report import figures
-from tokgate.report.arms import Starts
+from tokgate.report.arms import Starts, as_judged
 from tokgate.report.series import Series, judged, metrics_of
 from tokgate.report.verdict_file import VerdictFile
-from tokgate.stats.summary import summarise
 from tokgate.stats.thin import WORDS as THINNED
 from tokgate.stats.thin import thinned
 
@@ -20,7 +18,7 @@ from .roles import CONTROLS, WORDS, mark, tone, tones
 
 # Of the whole figure: some 8 bytes each in the page.
 MOST_POINTS = 20_000
-_FEWEST_A_SERIES = 30
+_FEWEST_A_SERIES = 18
 # Of the whole figure: each has marks, lines and words of its own, some 900 bytes.
 MOST_SERIES = 300
 _GAP = 0.04  # between two launches, of all places of a view
@@ -30,7 +28,7 @@ _FIRST = ("decode_tok_s", "total_tok_s", "cycle_ms", "accept_length")  # the oth
 
 def generations(file: VerdictFile, starts: Starts | None = None) -> Figure:
     """Return the figure. `starts`: values by barrier start, as verdicts take their medians; without them, over generations."""
-    every = [_as_judged(s, starts or {}) for s in judged(file.series) if s.known]
+    every = [as_judged(s, starts or {}) for s in judged(file.series) if s.known]
     shown = _within(every)
     left = [m for m in metrics_of(every) if m not in metrics_of(shown)]
     colours = tones((s.arm, s.role) for s in shown)
@@ -70,12 +68,6 @@ def generations(file: VerdictFile, starts: Starts | None = None) -> Figure:
         choices=("metric", "workload"),
         views=tuple(views),
     )
-
-
-def _as_judged(s: Series, starts: Starts) -> Series:
-    """Give a series the median and interval that verdicts and stored baselines have: streams that began together count once."""
-    told = [v for v in starts.get((s.launch, s.workload, s.metric), ()) if math.isfinite(v)]
-    return s.model_copy(update={"summary": summarise(told)}) if told else s
 
 
 def _within(every: Sequence[Series]) -> list[Series]:

@@ -16,7 +16,7 @@ from .drawing import LINES, Axis, Band, Figure, Line, Panel, Trace, View, lean, 
 
 # Of the whole figure: some 8 bytes each in the page.
 MOST_POINTS = 16_000
-_FEWEST_A_CURVE = 12
+_FEWEST_A_CURVE = 3  # lowest, middle, highest
 _PLACES = 4  # of a minute: 6 ms
 _BREAK = 0.0001  # behind the last value before a break
 _MOST_BANDS = 200  # of a card held back
@@ -60,8 +60,9 @@ def machine(file: VerdictFile, evidence: RunEvidence) -> Figure:
                     x=x,
                     y=y,
                     traces=traces,
-                    lines=lines,
-                    bands=bands if not panels else _without_tags(bands),
+                    lines=() if panels else lines,
+                    bands=() if panels else bands,
+                    shares=bool(panels),
                     height=190 if quantity == "sm_mhz" else 150,
                 )
             )
@@ -171,10 +172,6 @@ def _stretches(windows: Sequence[Window]) -> list[tuple[str, int, int]]:
         else:
             found.append((w.workload, w.start_ns, w.end_ns))
     return found
-
-
-def _without_tags(bands: Sequence[Band]) -> tuple[Band, ...]:
-    return tuple(b.model_copy(update={"tag": ""}) for b in bands)
 
 
 def _launch_edges(watched: Sequence[LaunchEvidence], origin: int) -> Iterator[Line]:

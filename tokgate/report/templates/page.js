@@ -95,12 +95,12 @@
       group.hidden = !has;
       group.open = chosen.length > 0 && has;
     }
-    tally.textContent = `${left.length} of ${all.length}`;
+    tally.textContent = `${left.length} of ${tally.dataset.all}`;
     return left.length;
   };
   if (tally) {
     count();
-    for (const one of selects) one.addEventListener("change", () => say(`${count()} of ${all.length} verdicts shown`));
+    for (const one of selects) one.addEventListener("change", () => say(`${count()} of ${tally.dataset.all} verdicts shown`));
   }
 
   // --- the bar's height, below which table heads stay; paper -----------------------------------

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tokgate.records.doctor import Examination, Examined
-from tokgate.records.redactor import Redactor
 from tokgate.rig.models import Rig
+from tokgate.session.rig_secrets import redactor_of
 
 from . import client, reach
 from .check import Case, Check
@@ -77,16 +77,3 @@ def examine(
         ),
         check_seconds={name: round(answers[name].seconds, 3) for name in order},
     )
-
-
-def redactor_of(rig: Rig) -> Redactor:
-    """Return one that knows the secrets that the rig itself has in writing."""
-    redactor = Redactor()
-    written = [
-        *rig.server.environment.items(),
-        *rig.host.environment.items(),
-        *rig.server.args.items(),
-        *(pair for arm in rig.arms for pair in (*arm.environment.items(), *arm.args.items())),
-    ]
-    redactor.add_named(written)
-    return redactor

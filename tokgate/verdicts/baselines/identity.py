@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from tokgate.errors import BaselineError
 from tokgate.records import Difference, Fingerprint, LaunchEvidence
+from tokgate.records.redactor import hidden
 from tokgate.rig.models import ArmSpec, Rig
 from tokgate.rig.values import ArgValue
 from tokgate.rig.workload import TextPrompts, WorkloadSpec
@@ -63,9 +64,10 @@ def identity_of(
         }
     for key, value in {**rig.server.args, **arm.args}.items():
         if key not in _NOT_SETTINGS and value is not False:
-            settings[f"args.{key}"] = _text(value)
+            settings[f"args.{key}"] = hidden(key, value) if isinstance(value, str) else _text(value)
     for key, text in {**rig.server.nccl, **rig.server.environment, **arm.environment}.items():
-        settings[f"environment.{key}"] = text
+        # A token does not make a server faster, and a baseline file is read by everybody.
+        settings[f"environment.{key}"] = hidden(key, text)
     settings |= _workload(rig, workload)
     return {key: _movable(value, rig.checkout) for key, value in settings.items() if value is not None}
 
