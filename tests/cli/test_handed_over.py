@@ -32,6 +32,26 @@ sys.exit(handed_over([sys.executable, "-c", {_GATE!r}], cwd=Path()))
 """
 
 
+def test_a_reader_that_goes_away_is_no_failure_of_it() -> None:
+    """`tokgate report RUN | head -1`: a pytest that cannot print ends with 1, whatever it had to say."""
+    telling = "import sys; [print('x' * 999) for _ in range(999)]; sys.exit(13)"
+    ours = f"""
+import sys
+from pathlib import Path
+from tokgate.cli.handed_over import handed_over
+sys.exit(handed_over([sys.executable, "-c", {telling!r}], cwd=Path()))
+"""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", ours], stdout=write, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(write)
+    assert (ended.returncode, ended.stderr) == (13, b"")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_the_gate_write_its_report(number: signal.Signals) -> None:
     ours = subprocess.Popen(

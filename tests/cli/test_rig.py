@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -215,6 +216,21 @@ def test_a_usage_error_has_no_traceback(checkout: Path) -> None:
     assert result.returncode == 4
     assert result.stderr.startswith(f"tried: read the rig {checkout}/rigs/broken.toml\nfound: ")
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show", "odd"), ("show", "odd", "--arm", "baseline"), ("list",), ("check", "odd")]
+)
+def test_what_a_rig_says_reorders_nothing(checkout: Path, arguments: tuple[str, ...]) -> None:
+    text = (checkout / "rigs" / "sglang-cpu.toml").read_text(encoding="utf-8")
+    text = re.sub(r'(?m)^description = "', r'description = "\\u202e', text)
+    text = re.sub(r"(?m)^\[server\.environment\]$", '[server.environment]\nODD = "a\\\\u202eb"', text)
+    (checkout / "rigs" / "odd.toml").write_text(
+        text.replace('name = "sglang-cpu"', 'name = "odd"'), encoding="utf-8"
+    )
+    told = tokgate("rig", *arguments, root=checkout)
+    assert "\u202e" not in told.output
+    assert ("\\u202e" in told.output) is (arguments[0] != "check")
 
 
 @pytest.mark.parametrize("arguments", [(), ("--arm", "baseline")])

@@ -99,7 +99,9 @@ def test_a_holder_from_elsewhere_is_told(host: Host) -> None:
     _, (named,), findings = look_at_gpus(host, GpuSpec(count=1), nvml)
     assert (named.pid, named.command) == (999_999_999, None)
     assert "another pid namespace" in only(findings).what
-    assert "--gpu-reset -i 0" in only(findings).do
+    advice = only(findings).do
+    assert "fuser -v /dev/nvidia*" in advice
+    assert "--gpu-reset" not in advice, "it would end what others compute on the card"
 
 
 def test_memory_without_any_owner_is_told(host: Host) -> None:

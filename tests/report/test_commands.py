@@ -19,6 +19,9 @@ from tokgate.report.commands import commands
         ("tokgate baseline update kimi --why 'the first one'", "tokgate baseline update kimi --why 'the first one'"),
         ('tokgate baseline update RUN --why "…"', "tokgate baseline update 'my runs/A' --why \"…\""),
         ("grep 'Decode batch' launches/02-x/server.log", "grep 'Decode batch' 'my runs/A'/launches/02-x/server.log"),
+        ("both again: pytest perf_tests -m 'eagle3 or nccl' --rig a and then", "pytest perf_tests -m 'eagle3 or nccl' --rig a"),
+        ("the end: tail -n 200 launches/02-x/server.log; if", "tail -n 200 'my runs/A'/launches/02-x/server.log"),
+        ("who: fuser -v /dev/nvidia*. If", "fuser -v /dev/nvidia*"),
         ("(pip install --no-deps sglang==0.5.23): then", "pip install --no-deps sglang==0.5.23"),
     ],
 )  # fmt: skip

@@ -90,6 +90,13 @@ def test_a_rig_that_is_ready_ends_with_the_gates_own_command() -> None:
     ]
 
 
+def test_the_gates_command_is_spelled_for_where_it_is_run() -> None:
+    text = render(
+        examined(one("host.reached", State.OK, "local")), GROUPS, promises="--pyargs tokgate.perf_tests"
+    )
+    assert text.splitlines()[-1] == "next: pytest --pyargs tokgate.perf_tests -m eagle3 --rig mybox"
+
+
 def test_strict() -> None:
     warned = examined(one("gpus.persistence", State.WARN, "off", "nvidia-smi -pm 1"))
     assert "Ready: " in render(warned, GROUPS)

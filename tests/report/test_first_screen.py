@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.report import example_verdicts, examples
-from tokgate.records import Verdict
+from tokgate.records import Difference, Outcome, Verdict
 from tokgate.report.conclusion import PartJudged, SessionEnd, SessionOutcome
 from tokgate.report.first_screen import FirstScreen, first_screen
 from tokgate.report.verdict_json import build
-from tokgate.verdicts.diagnosis.cause import Diagnosis, Strength
+from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Strength
 
 
 def screen(*verdicts: Verdict, diagnosed: bool = True) -> FirstScreen:
@@ -66,8 +66,20 @@ def test_commands_for_the_cards_of_a_simulated_machine_are_not_offered(simulated
     again, reset = "pytest perf_tests -m eagle3 --rig sim", "nvidia-smi --gpu-reset -i 3"
     assert found.commands == ((again,) if simulated else (reset, again))
     said = " ".join(found.beside)
-    assert ("add them to the pytest commands" in said) is simulated
+    assert ("if it was, the pytest commands here measure another machine" in said) is simulated
     assert ("not offered to copy" in said) is simulated
+
+
+def test_the_command_to_copy_plays_again_what_the_machine_was_told_to_play() -> None:
+    file = build(examples.run_evidence(simulated=True), (), examples.rig(simulated=True))
+    told = file.model_copy(
+        update={"diagnosis": Diagnosis(), "do": "then pytest perf_tests -m 'eagle3 or nccl' --rig sim"}
+    )
+    found = first_screen(told, "reports/A", "--sim-scenario incident")
+    assert found.commands == ("pytest perf_tests -m 'eagle3 or nccl' --sim-scenario incident --rig sim",)
+    assert found.beside == (
+        "The pytest commands play again what this machine was told to play: --sim-scenario incident.",
+    )
 
 
 def test_a_weak_cause_is_told_and_leads_nobody() -> None:
@@ -80,3 +92,47 @@ def test_a_weak_cause_is_told_and_leads_nobody() -> None:
     assert not found.leads
     assert found.do == file.do
     assert found.evidence == (*lost.evidence, *lost.warnings)
+
+
+def test_without_a_baseline_it_says_what_is_known_without_one_and_what_differs_from_the_nearest() -> None:
+    passed, _, lost, *_ = example_verdicts.six_outcomes()
+    won = lost.model_copy(update={"outcome": Outcome.PASS, "change": 0.05})
+    missing = passed.model_copy(
+        update={
+            "check": "stored_baseline",
+            "outcome": Outcome.NO_BASELINE,
+            "evidence": ("client at 1.2% of its ceiling",),
+            "differs": (Difference(key="args.tp_size", before="4", now="8"),),
+        }
+    )
+    told = screen(missing, won, diagnosed=False).evidence
+    assert told[0].startswith("without a stored number: EAGLE-3 60.2 against 88.5 tok/s, 1.05x its twin")
+    assert told[1] == "the nearest stored one differs: args.tp_size: 4 → 8"
+    assert len(told) == 2
+
+
+def test_evidence_that_says_the_same_of_several_places_says_it_once() -> None:
+    holder = "GPU 0: 1039 MiB are allocated, held by pid 4481 of root (python3 hold, since 14:00:22 UTC)"
+    cause = Cause(
+        name="machine not clean",
+        strength=Strength.PROVEN,
+        words=f"session start: {holder}",
+        evidence_for=(f"session start: {holder}", f"before 01-a: {holder}", f"before 02-b: {holder}"),
+        do="end it",
+    )
+    file = build(examples.run_evidence(), example_verdicts.six_outcomes(), examples.rig())
+    found = first_screen(file.model_copy(update={"diagnosis": Diagnosis(causes=(cause,))}), "reports/A")
+    assert found.causes[0].evidence == ("before 01-a, before 02-b: the same",)
+
+
+def test_a_run_that_was_carried_elsewhere_is_named_by_where_it_lies() -> None:
+    missing = example_verdicts.six_outcomes()[0].model_copy(update={"outcome": Outcome.NO_BASELINE})
+    file = build(examples.run_evidence(), (missing,), examples.rig())
+    away = file.model_copy(
+        update={
+            "run": file.run.model_copy(update={"report_dir": "/gone"}),
+            "do": f'keep it: tokgate baseline update /gone/{file.run.run_id} --why "…"',
+            "diagnosis": Diagnosis(note="nothing stands out"),
+        }
+    )
+    assert first_screen(away, "/here/A").commands == ('tokgate baseline update /here/A --why "…"',)

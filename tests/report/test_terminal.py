@@ -6,6 +6,7 @@ import pytest
 
 from tests.report import example_verdicts, examples, hostile
 from tokgate.records import Outcome, Reference, Verdict
+from tokgate.report.commands import commands
 from tokgate.report.conclusion import SessionEnd
 from tokgate.report.terminal import render, verdict_text, wants_colour
 from tokgate.report.terminal_last import last_words
@@ -31,8 +32,8 @@ def test_the_block_as_a_whole() -> None:
         "             speculation loses: 60.2 tok/s where the control arm makes 88.5",
         "             (-32.0 %)",
         "             do: look for 'cuda graph: False' on decode lines: grep 'Decode",
-        "             batch' reports/20261129T154000-kimi-8gpu/launches/02-eagle3-2step/s",
-        "             erver.log",
+        "             batch'",
+        "           reports/20261129T154000-kimi-8gpu/launches/02-eagle3-2step/server.log",
         "INVALID      decode_throughput 03-eagle3-pinned/single",
         "             the server of 03-eagle3-pinned did not start: it does not fit into",
         "             GPU memory",
@@ -62,7 +63,11 @@ def test_no_line_is_wider_than_the_terminal_or_eighty_columns(width: int) -> Non
     lines = block(
         *example_verdicts.verdicts(), width=width, end=SessionEnd(status=1, unclassified=(hostile.LONG,))
     )
-    assert max(columns(line) for line in lines) <= min(width, 80)
+    wide = [line.strip() for line in lines if columns(line) > min(width, 80)]
+    # At 60 columns a path of a next step, which is there to be copied, is whole and out of the line.
+    assert wide == (
+        [] if width > 60 else ["reports/20261129T154000-kimi-8gpu/launches/02-eagle3-2step/server.log"]
+    )
 
 
 def test_hostile_text_cannot_reach_the_terminal() -> None:
@@ -345,8 +350,11 @@ def test_what_is_printed_is_not_wider_than_eighty_columns_whatever_was_judged() 
             for width in (80, 61, 200):
                 for quiet in (False, True):
                     told = render(file, "r/x", colour=False, width=width, quiet=quiet).split("\n")
-                    told += last_words(file, "r/x", page="r/x/report.html", colour=False, width=width)
-                    rows += len(told)
-                    assert max(columns(line) for line in told) <= min(width, 80)
-                    assert all(line.isprintable() for line in told)
+                    last = last_words(file, "r/x", page="r/x/report.html", colour=False, width=width)
+                    rows += len(told) + len(last)
+                    # What is to be pasted is not broken: a command in one line below, a path, which is one word.
+                    wide = [line for line in (*told, *last) if columns(line) > min(width, 80)]
+                    bare = [line.strip().removeprefix("next: ").removeprefix("do: ") for line in wide]
+                    assert [b for b in bare if " " in b and b not in commands(file.do, "r/x")] == []
+                    assert all(line.isprintable() for line in (*told, *last))
     assert rows > 1000

@@ -30,9 +30,20 @@ def test_a_regression_ends_with_its_reason_and_a_command_that_can_be_pasted() ->
         "tokgate  REGRESSED, exit code 13: slower than allowed, established",
         "  speculation_beats_its_twin decode_tok_s 02-eagle3-2step/single",
         "  speculation loses: 60.2 tok/s where the control arm makes 88.5 (-32.0 %)",
-        "next: look for 'cuda graph: False' on decode lines: grep 'Decode batch'",
-        f"      {FOLDER}/launches/02-eagle3-2step/server.log",
+        "next: look for 'cuda graph: False' on decode lines: grep 'Decode batch' …",
+        f"grep 'Decode batch' {FOLDER}/launches/02-eagle3-2step/server.log",
     ]
+
+
+def test_a_path_that_no_line_has_room_for_is_not_broken_and_a_command_stands_by_itself() -> None:
+    folder = "/mnt/scratch/nightly/tokgate/reports/20261130T140342-h200-quick-planted-server-killed"
+    log = f"{folder}/launches/02-eagle3-2step/server.log"
+    evidence = examples.run_evidence().model_copy(
+        update={"launches": (), "slate_at_start": None, "slate_at_end": None}
+    )
+    file = build(evidence, SIX[2:3], examples.rig())
+    told = last_words(file, folder, page="p", colour=False)
+    assert told[-1] == f"grep 'Decode batch' {log}"
 
 
 def test_a_part_judged_again_says_so_and_how_the_run_ended() -> None:
@@ -89,9 +100,7 @@ def test_so_have_pytests_own(status: int, said: str) -> None:
 def test_the_command_that_measures_again_has_the_options_that_no_record_keeps() -> None:
     file = build(examples.run_evidence(), SIX, examples.rig())
     told = last_words(file, "r", page="r/report.html", colour=False, given="--sim-scenario heat")
-    assert "then pytest perf_tests -m eagle3 --sim-scenario heat --rig kimi-8gpu" in " ".join(
-        line.strip() for line in told
-    )
+    assert told[-1] == "pytest perf_tests -m eagle3 --sim-scenario heat --rig kimi-8gpu"
     assert "sim-scenario" not in file.model_dump_json()
 
 

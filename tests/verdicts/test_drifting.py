@@ -10,9 +10,11 @@ import pytest
 
 from tests.verdicts.evidence import STEADY, controls, make_launch, make_rig, series
 from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.report.commands import commands
 from tokgate.rig.limits import Floor
 from tokgate.stats.levels import RunValues
 from tokgate.verdicts.checks.steadiness import drift
+from tokgate.verdicts.controls_drift import _apart
 from tokgate.verdicts.drifting import LEVEL, drift_among, known_restarts
 from tokgate.verdicts.questions import questions_of
 from tokgate.verdicts.validity import invalidities
@@ -80,9 +82,12 @@ def test_a_drift_that_is_unsure_after_the_bracket_is_settled_by_restarts(
     """6 % between the controls: a drift or two restarts, nobody knows. What restarts differ by tells."""
     unknown = judged(1.0, 0.94)
     assert unknown.outcome is Outcome.INCONCLUSIVE
-    assert "too few restarts of this arm are known" in unknown.headline
+    assert "more than the 2.0% that is allowed, and two server starts may differ by 7.6%" in unknown.headline
     assert (unknown.needs, unknown.wanted) == ("3 more restarts of baseline", {"baseline": 3})
-    assert "restart the control 3 more times" in (unknown.do or "")
+    assert (unknown.do or "").startswith("have the control started 3 more times")
+    assert commands(unknown.do, "RUN") == (
+        f"pytest perf_tests -m eagle3 --rig small --rig-set sampling.gpu_time_s={max(600, 2 * RIG.sampling.gpu_time_s):g}",
+    )
     assert judged(1.0, 0.94, 0.941).wanted == {"baseline": 2}
 
     known = judged(1.0, 0.94, *restarts)
@@ -115,8 +120,15 @@ def test_starts_that_spread_too_wide_want_more_of_them() -> None:
     (found,) = drift(RIG, (before, after), "single")
 
     assert found.outcome is Outcome.INCONCLUSIVE
-    assert "the starts spread too wide to tell" in found.headline
+    assert "+0.3%, and by the spread of its values up to 2.5%: 2.0% either way is allowed" in found.headline
+    (again,) = commands(found.do, "RUN")
+    assert again.startswith("pytest perf_tests -m eagle3 --rig small --rig-set workloads.single.repeats=")
     assert (found.needs or "").endswith(" more generations of single in every run")
+
+
+def test_a_change_that_exceeds_what_is_allowed_reads_as_larger() -> None:
+    assert _apart(0.0064, 0.00612, 0.013) == ("+0.64%", "0.61%", "1.30%")
+    assert _apart(-0.06, 0.02, 0.076) == ("-6.0%", "2.0%", "7.6%")
 
 
 def _workloads() -> list[dict[str, object]]:

@@ -21,6 +21,7 @@ from tokgate.report.examination import WIDTH, render
 from tokgate.report.terminal import wants_colour
 from tokgate.report.visible import one_line, wrapped
 from tokgate.rig.load import load_rig
+from tokgate.rig.repository import promises_in
 from tokgate.session.doctor.checks import CHECKS, GROUPS
 from tokgate.session.doctor.examine import examine
 from tokgate.session.doctor.runner import Said
@@ -91,9 +92,18 @@ def doctor(
         tell_as_it_is(found.model_dump_json(indent=1))
     else:
         colour = wants_colour(sys.stdout, os.environ)
-        tell(
-            render(found, GROUPS, strict=strict, colour=colour, named=name, overrides=overrides).rstrip("\n")
+        text = render(
+            found,
+            GROUPS,
+            strict=strict,
+            colour=colour,
+            named=name,
+            overrides=overrides,
+            promises=promises_in(root),
         )
+        above, _, last = text.rstrip("\n").rpartition("\n")
+        tell(above)
+        tell_as_it_is(last)  # the command to run next: folded it could not be pasted
     raise SystemExit(found.exit_code(strict=strict))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import os
+import signal
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -55,9 +57,18 @@ def _told() -> Iterator[None]:
     except click.UsageError as error:
         raise _ToldUsage(str(_as_ours(error))) from None
     except OSError as error:
-        if error.errno == errno.EPIPE:  # `| head -3`: click ends it quietly
-            raise
+        if error.errno == errno.EPIPE:
+            _nobody_reads()
         raise _Told(str(_as_fault(error))) from None
+
+
+def _nobody_reads() -> NoReturn:
+    """End as a program that SIGPIPE ends, for a shell: `| head -3` is no fault."""
+    # What lies unwritten in the stream is tried again at the end of the process: give it somewhere to go.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    raise SystemExit(128 + signal.SIGPIPE)
 
 
 def _print_whatever_it_is() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 
 def handed_over(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> int:
@@ -17,10 +19,38 @@ def handed_over(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None
     A gate stops its server and writes its report before it ends; subprocess.run would kill it a quarter of a second
     after Ctrl-C.
     """
+    # To a terminal it writes itself, with its colours and widths. Of a pipe's reader that goes away, `| head -1`, it would
+    # make a failure of its own, in the middle of its work.
+    ours = _number_of_stdout()
+    relayed = ours is not None and not os.isatty(ours)
     with _passing_on() as child:
-        child.append(subprocess.Popen(list(argv), cwd=cwd, env=env))
+        child.append(
+            subprocess.Popen(list(argv), cwd=cwd, env=env, stdout=subprocess.PIPE if relayed else None)
+        )
+        if ours is not None and child[0].stdout is not None:
+            _relay(child[0].stdout, ours)
         code = child[0].wait()
     return code if code >= 0 else 128 - code
+
+
+def _number_of_stdout() -> int | None:
+    try:
+        sys.stdout.flush()
+        return sys.stdout.fileno()
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _relay(said: IO[bytes], into: int) -> None:
+    """Write on what a program says, to its end, and drop it once nobody reads it any more."""
+    reading = True
+    while chunk := os.read(said.fileno(), 1 << 16):
+        while chunk and reading:
+            try:
+                chunk = chunk[os.write(into, chunk) :]
+            except BrokenPipeError:
+                reading = False
+    said.close()
 
 
 @contextmanager

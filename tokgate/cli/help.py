@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tokgate.report.visible import wrapped
 from tokgate.rig.nearest import nearest_names
+from tokgate.rig.repository import repository_of, spelled
 
 WIDTH = 80
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
@@ -42,8 +44,11 @@ class _Teaching(click.Command):
         self.then = then
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        root = ctx.find_object(Path) or repository_of(Path.cwd())
         if self.examples:
-            _section(formatter, "Examples", [line for e in self.examples for line in pasted(e)])
+            _section(
+                formatter, "Examples", [line for e in self.examples for line in pasted(spelled(e, root))]
+            )
         if self.codes:
             _section(
                 formatter,
@@ -51,7 +56,7 @@ class _Teaching(click.Command):
                 [line for code, words in self.codes for line in _row(str(code), words)],
             )
         if self.then:
-            _section(formatter, "Next", [line for t in self.then for line in pasted(t)])
+            _section(formatter, "Next", [line for t in self.then for line in pasted(spelled(t, root))])
         super().format_epilog(ctx, formatter)
 
 
@@ -92,7 +97,8 @@ class TaughtGroup(_Teaching, click.Group):
 
     def _row(self, ctx: click.Context, row: str | tuple[str, str], width: int) -> list[str]:
         if isinstance(row, tuple):
-            return [f"  {row[0]}", *wrapped(row[1], WIDTH, indent=" " * width)]
+            root = ctx.find_object(Path) or repository_of(Path.cwd())
+            return [f"  {spelled(row[0], root)}", *wrapped(row[1], WIDTH, indent=" " * width)]
         command = self.get_command(ctx, row)
         words = command.get_short_help_str(limit=500) if command is not None else ""
         return wrapped(words, WIDTH, first=f"  {row}".ljust(width), indent=" " * width)

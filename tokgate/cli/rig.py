@@ -16,6 +16,7 @@ from tokgate.cli.rig_options import rig_set
 from tokgate.cli.table import table
 from tokgate.errors import RigError, UsageError
 from tokgate.report import simulated
+from tokgate.report.visible import visible
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import ArmSpec, Rig
 from tokgate.rig.nearest import known_names
@@ -69,7 +70,7 @@ def list_rigs(root: Path) -> None:
                     loaded.description,
                 )
             )
-    click.echo(table(("rig", "", "description"), rows))
+    click.echo(visible(table(("rig", "", "description"), rows)))
 
 
 @rig.command(
@@ -94,11 +95,9 @@ def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) 
     """Show a rig, or the lines that start one of its arms."""
     loaded = load_rig(name, root=root, overrides=overrides)
     if loaded.simulated:
-        click.echo(simulated.banner(loaded.name))
-    if arm_name is None:
-        click.echo(_overview(loaded))
-    else:
-        click.echo(_lines(loaded, _arm(loaded, arm_name)))
+        click.echo(visible(simulated.banner(loaded.name)))
+    # What a rig says may come from anywhere, and is read before it is trusted.
+    click.echo(visible(_overview(loaded) if arm_name is None else _lines(loaded, _arm(loaded, arm_name))))
 
 
 @rig.command(

@@ -15,6 +15,7 @@ from tokgate.cli.rig_options import rig_set
 from tokgate.errors import RigError, UsageError
 from tokgate.records.nccl import NcclLint
 from tokgate.report import simulated
+from tokgate.report.visible import visible
 from tokgate.rig.advice import advise
 from tokgate.rig.arguments.lint import lint_arguments
 from tokgate.rig.load import load_rig, rig_names
@@ -59,7 +60,7 @@ def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bo
             errors.append(error)
             continue
         for line in check_lines(loaded, called=name):
-            click.echo(line)
+            click.echo(visible(line))
         if strict and (warnings := counted(_findings(loaded))):
             errors.append(_too_many(name, warnings))
     for earlier in errors[:-1]:

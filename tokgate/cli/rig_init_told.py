@@ -16,6 +16,7 @@ from tokgate.rig.first.choices import Choices
 from tokgate.rig.first.pairing import fit, is_draft, is_target, pairs
 from tokgate.rig.first.server import too_large, tp_size
 from tokgate.rig.models import Rig
+from tokgate.rig.repository import promises_in
 
 _WIDTH = 80
 _MOST = 8
@@ -94,14 +95,13 @@ def doubts(chosen: Choices) -> Iterator[str]:
 
 def next_steps(rig: Rig, root: Path) -> Iterator[str]:
     """Yield the commands of the first hour that follow."""
-    gate = "perf_tests" if (root / "perf_tests").is_dir() else "--pyargs tokgate.perf_tests"
     yield ""
     yield "next:"
     yield f"  tokgate rig show {rig.name} --arm {rig.arms[-1].name}"
     yield "      the lines that start the server"
     yield f"  tokgate doctor --rig {rig.name}"
     yield "      what would fail later, found in seconds"
-    yield f"  pytest {gate} -m eagle3 --rig {rig.name}"
+    yield f"  pytest {promises_in(root)} -m eagle3 --rig {rig.name}"
     yield "      the gate; its first run ends with 12, no-baseline"
     yield '  tokgate baseline update reports/latest --why "first baseline"'
     yield "      the next run is compared with it; budgets can be set now"

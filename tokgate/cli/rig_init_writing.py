@@ -20,6 +20,7 @@ from tokgate.rig.first.choices import Choices, Chosen
 from tokgate.rig.first.gate import first_gate
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.rig.repository import spelled
 from tokgate.rig.shipped import shipped_root
 
 _PROMPTS = "prompts/mixed.jsonl"
@@ -95,6 +96,8 @@ def page_of(choices: Choices, place: Place) -> Page:
     )
     if not (place.folder / "schema.json").is_file():
         page.head.pop(0)  # an editor would look for it in vain
+    page.head = [spelled(line, place.root) for line in page.head]
+    page.above = {key: [spelled(line, place.root) for line in lines] for key, lines in page.above.items()}
     return page
 
 

@@ -21,6 +21,7 @@ from tokgate.errors import UsageError
 from tokgate.records import EXIT_CODES, Outcome
 from tokgate.report import simulated
 from tokgate.report.visible import visible, wrapped
+from tokgate.rig.repository import promises_in
 from tokgate.rig.shipped import DEFAULT
 
 _WIDTH = 80
@@ -141,7 +142,7 @@ def run(root: Path, name: str, pytest_args: Sequence[str], print_: bool) -> None
     if not played:
         raise UsageError(tried="running a scenario", found="no name", do="tokgate sim list has them")
     home()
-    words = [*_promises(root), *_selection(pytest_args)]
+    words = [*promises_in(root).split(), *_selection(pytest_args)]
     if not any(a == "--rig" or a.startswith("--rig=") for a in pytest_args):
         words += ["--rig", DEFAULT]
     names = [one for one in names_in([name]) if one != HEALTHY]
@@ -168,15 +169,6 @@ for _command in (up, status, smi, serve, break_, mend, down):
 
 def _selection(given: Sequence[str]) -> list[str]:
     return [] if any(a.startswith(_SELECTING) for a in given) else ["-m", "eagle3"]
-
-
-def _promises(root: Path) -> list[str]:
-    """Return how pytest finds the promises: those of a checkout, or the installed ones."""
-    return (
-        ["perf_tests"]
-        if (root / "perf_tests" / "test_clean_slate.py").is_file()
-        else ["--pyargs", "tokgate.perf_tests"]
-    )
 
 
 def _told(played: Sequence[Played], code: int) -> Iterator[str]:

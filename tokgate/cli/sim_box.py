@@ -19,6 +19,7 @@ from tokgate.cli.sim_program import HEALTHY, box, environment, names_in, program
 from tokgate.errors import HostFault, UsageError
 from tokgate.report import simulated
 from tokgate.report.visible import one_line
+from tokgate.rig.repository import promises_in
 from tokgate.rig.shipped import DEFAULT
 
 KNOBS = "by-hand.toml"  # in the box's folder: knobs that `tokgate sim break` turned
@@ -50,7 +51,7 @@ state_option = click.option(
 def up(root: Path, names: Sequence[str], seed: int | None, state: Path | None) -> None:
     """Put a box up that stays, healthy or playing scenarios; a box that is up stays as it is.
 
-    The rig sim-8gpu finds it there: pytest perf_tests -m eagle3 --rig sim-8gpu measures on it.
+    The rig sim-8gpu finds it there; the lines that are printed end with the command that measures on it.
     """
     folder = state_of(root, state)
     asked = playable(names)
@@ -62,7 +63,7 @@ def up(root: Path, names: Sequence[str], seed: int | None, state: Path | None) -
             do=f"tokgate sim break {shlex.join(asked)} adds to it; tokgate sim down ends it first",
         )
     put_up(folder, asked, seed)
-    for line in _how_to_talk(folder, default=state is None):
+    for line in _how_to_talk(root, folder, default=state is None):
         click.echo(line)
 
 
@@ -219,7 +220,7 @@ def _gpus(folder: Path) -> Iterator[str]:
         yield f"  GPU {index}: {one_line(mib, 40)} MiB, {who or 'nobody living'}"
 
 
-def _how_to_talk(folder: Path, *, default: bool) -> Iterator[str]:
+def _how_to_talk(root: Path, folder: Path, *, default: bool) -> Iterator[str]:
     option = "" if default else f" --state {shlex.quote(str(folder))}"
     rig = "" if default else f" --rig-set host.environment.SIMBOX_STATE={shlex.quote(str(folder))}"
     yield ""
@@ -227,5 +228,5 @@ def _how_to_talk(folder: Path, *, default: bool) -> Iterator[str]:
     yield f"         tokgate sim status{option}"
     yield f"serve    tokgate sim serve{option}"
     yield f"break    tokgate sim break leftover-living{option}"
-    yield f"measure  pytest perf_tests -m eagle3 --rig {DEFAULT}{rig}"
     yield f"end      tokgate sim down{option}"
+    yield f"measure  pytest {promises_in(root)} -m eagle3 --rig {DEFAULT}{rig}"

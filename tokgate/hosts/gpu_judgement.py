@@ -156,7 +156,7 @@ def _judge_one(
         yield Finding(
             severity="unclean",
             what=f"{label} is cut into MIG instances",
-            do=f"switch it off (nvidia-smi -i {gpu.index} -mig 0) or use another machine",
+            do="use another machine, or have whoever runs this one switch MIG off: that ends what others compute there",
         )
     if gpu.mig is None and (hidden := [n for n in gpu.unread if _keeps_mig_secret(n)]):
         yield Finding(
@@ -190,7 +190,7 @@ def _judge_one(
     yield Finding(
         severity="unclean",
         what=f"{label}: {gpu.allocated_mib:.0f} MiB are allocated, held by {named}{_suspects(gpu, strangers, clues)}",
-        do=_advice(gpu, strangers),
+        do=_advice(strangers),
     )
 
 
@@ -232,7 +232,7 @@ def one_line(command: str) -> str:
     return " ".join(command.split())[:200]
 
 
-def _advice(gpu: GpuSeen, strangers: list[GpuHolder]) -> str:
+def _advice(strangers: list[GpuHolder]) -> str:
     if any(h.pid is not None and h.note is None for h in strangers):
         return "ask its owner or end it by hand; the gate ends only what it started itself"
     if any(h.note and h.note.startswith("ending") for h in strangers):
@@ -240,6 +240,7 @@ def _advice(gpu: GpuSeen, strangers: list[GpuHolder]) -> str:
     if any(h.note and h.note.startswith("zombie") for h in strangers):
         return "end the zombie's parent, which has to collect it"
     return (
-        "look for it in other containers of this machine; if nobody holds it, the driver lost track:"
-        f" nvidia-smi --gpu-reset -i {gpu.index}, or a reboot"
+        "look for who holds it, as root on the host, since a container sees its own processes alone: fuser -v /dev/nvidia*. If "
+        "nobody does, the driver lost track: measure on another machine, or have whoever runs this one restart it. Do not "
+        "reset the card while others may compute on it: that ends their work"
     )

@@ -23,6 +23,7 @@ class RunInfo(Record):
     command: str  # as typed
     report_dir: str | None = None  # where run folders were put, as typed; None: reports/ of the checkout
     selection: str  # pytest arguments that select the same tests again
+    narrowed_by: tuple[str, ...] = ()  # options that left out tests beyond that: "--deselect NODE"
     promises: str = (
         "perf_tests"  # pytest arguments that name all of tokgate's promises, from where it was run
     )
@@ -30,6 +31,11 @@ class RunInfo(Record):
     tokgate_commit: str | None = None  # of its checkout; None: an installed copy, or no git
     repository_commit: str | None = None  # of the repository that an installed tokgate was used from
     fault: tuple[str, str, str] | None = None  # tried, found, do: why the session could not begin
+
+    @property
+    def asked(self) -> str:
+        """What the session was asked for, with what left tests out of that: whether it was the whole gate."""
+        return " ".join((self.selection, *self.narrowed_by))
 
     @property
     def commit(self) -> str | None:

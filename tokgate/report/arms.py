@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal
 
 from tokgate.records import Record, Role, RunEvidence
+from tokgate.stats.summary import summarise
 from tokgate.verdicts.series import series_of as by_start
 
 from .arithmetic import Arithmetic
@@ -54,6 +56,12 @@ def starts_of(evidence: RunEvidence) -> dict[tuple[str, str, str], tuple[float, 
             for metric, told in by_start(tuple(of_it))[0].items():
                 found[launch.launch.id, workload, metric] = told.values
     return found
+
+
+def as_judged(series: Series, starts: Starts) -> Series:
+    """Give a series the median and interval that verdicts and stored baselines have: streams that began together count once."""
+    told = [v for v in starts.get((series.launch, series.workload, series.metric), ()) if math.isfinite(v)]
+    return series.model_copy(update={"summary": summarise(told)}) if told else series
 
 
 def arm_rows(

@@ -157,7 +157,9 @@ def _row(series: Series, y: float, scale: Scale, titled: bool, most: int) -> Row
     lost = len(series.points) - len(known)
     kept = [known[i] for i in thinned([v for _, v in known], most)]
     drawn = f", {len(kept)} drawn" if len(kept) < len(known) else ""
-    count = f"n={len(known)}{f', {lost} unknown' if lost else ''}{drawn}"
+    n = summary.n if summary else len(known)  # barrier starts where streams that began together count once
+    dots = f", {len(known)} values" if n != len(known) else ""
+    count = f"n={n}{dots}{f', {lost} unknown' if lost else ''}{drawn}"
     middle = figures.quantity(summary.median if summary else None, series.unit, series.metric)
     interval = summary.interval if summary else None
     spread = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -92,13 +91,10 @@ def failed(diagnosis: Diagnosis) -> bool:
     return diagnosis.note is not None and diagnosis.note.startswith(FAILED)
 
 
-def next_step(diagnosis: Diagnosis, *, given: str = "") -> str | None:
-    """Return what the first cause asks to be done; None where no cause is named.
-
-    `given`: options of this run that no record keeps, for the command that measures again.
-    """
+def next_step(diagnosis: Diagnosis) -> str | None:
+    """Return what the first cause asks to be done; None where no cause is named."""
     told = _told(diagnosis)
-    return one_line(_as_given(told[0].do, given), 600) if told else None
+    return one_line(told[0].do, 600) if told else None
 
 
 def lines(diagnosis: Diagnosis, *, lost: bool = False) -> Iterator[tuple[str, int]]:
@@ -127,12 +123,6 @@ def lines(diagnosis: Diagnosis, *, lost: bool = False) -> Iterator[tuple[str, in
 
 def _told(diagnosis: Diagnosis) -> list[Cause]:
     return [c for c in diagnosis.causes if c.strength is not Strength.WEAK][:MOST]
-
-
-def _as_given(do: str, given: str) -> str:
-    return (
-        re.sub(r"pytest (?:perf_tests|--pyargs \S+) -m \S+", lambda m: f"{m[0]} {given}", do) if given else do
-    )
 
 
 def _failed(error: Exception) -> str:

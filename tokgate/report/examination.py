@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from tokgate.records.doctor import Examination, Examined, State
+from tokgate.rig.repository import IN_CHECKOUT
 
 from . import simulated
 from .visible import one_line, wrapped
@@ -34,10 +35,12 @@ def render(
     colour: bool = False,
     named: str = "",
     overrides: Sequence[str] = (),
+    promises: str = IN_CHECKOUT,
 ) -> str:
     """Return the whole text, 80 columns wide. `groups`: group -> heading, in order.
 
-    `named`: the rig as it was named on the command line, `overrides`: what --rig-set said; both are for the next command.
+    `named`: the rig as it was named on the command line, `overrides`: what --rig-set said, `promises`: the words by which
+    pytest finds them here; all are for the next command.
     """
     lines = [simulated.banner(found.rig)] if found.simulated else []
     lines += wrapped(f"rig {found.rig} on {found.host}{', quick' if found.quick else ''}", WIDTH)
@@ -47,7 +50,8 @@ def render(
             lines += ["", heading]
             lines += [line for row in _together(results) for line in _row(row, colour=colour)]
     lines += _mend(found, colour=colour)
-    lines += ["", *_end(found, strict=strict, named=named or found.rig, overrides=overrides)]
+    gate = f"pytest {promises} -m eagle3"
+    lines += ["", *_end(found, strict=strict, gate=gate, named=named or found.rig, overrides=overrides)]
     return "\n".join(lines) + "\n"
 
 
@@ -118,7 +122,9 @@ def _mend(found: Examination, *, colour: bool) -> Iterator[str]:
         yield from wrapped(first.do or "", WIDTH, first="    do     ", indent=" " * 11)
 
 
-def _end(found: Examination, *, strict: bool, named: str, overrides: Sequence[str]) -> Iterator[str]:
+def _end(
+    found: Examination, *, strict: bool, gate: str, named: str, overrides: Sequence[str]
+) -> Iterator[str]:
     counts = found.counts
     told = ", ".join(
         f"{counts[s]} {_SINGULAR.get(s, _PLURAL[s]) if counts[s] == 1 else _PLURAL[s]}"
@@ -129,7 +135,7 @@ def _end(found: Examination, *, strict: bool, named: str, overrides: Sequence[st
     yield from wrapped(f"{checks} checks in {found.seconds:.1f} s: {told}", WIDTH)
     code = found.exit_code(strict=strict)
     again = f"tokgate doctor --rig {shlex.quote(named)}"
-    gate = f"pytest perf_tests -m eagle3 --rig {shlex.quote(named)}"
+    gate += f" --rig {shlex.quote(named)}"
     sets = "".join(f" --rig-set {shlex.quote(one)}" for one in overrides)
     if not code:
         yield "Ready: nothing was found that would keep a gate from being judged."

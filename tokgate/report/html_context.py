@@ -11,8 +11,10 @@ from . import (
     diagnosed,
     figures,
     gain,
+    given,
     phases,
     qualified,
+    room,
     sampling,
     simulated,
     split_cells,
@@ -22,7 +24,9 @@ from . import (
 from .charts.part import charts_part
 from .environment_matrix import LEGEND, matrix_of
 from .first_screen import first_screen
+from .given import with_given
 from .html_environment import SCRIPTS, own
+from .made_from import made_from
 from .nccl_matrix import LEGEND as NCCL_LEGEND
 from .nccl_matrix import STAGES, five_states
 from .raw_files import raw_files
@@ -30,19 +34,36 @@ from .since_baseline import changes
 from .telemetry_strip import strips
 from .verdict_file import VerdictFile
 from .verdict_rows import difference_rows
+from .when import when
 
 
 def context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: str) -> dict[str, object]:
     """Return the context; `link_base` is put in front of links into the run folder."""
+    options = given.kept(folder)
     return {
         "file": file,
-        "first": first_screen(file, str(folder)),
+        "first": first_screen(file, str(folder), options),
+        "again": with_given(file.run.command, options),
         "table": verdict_table.verdict_table(file),
         "verdict_columns": verdict_table.COLUMNS,
         "verdict_numbers": verdict_table.NUMBERS,
         "differences": difference_rows(file),
+        "made_from": made_from,
+        "when": when,
         "charts": charts_part(file, evidence, folder),
-        "matrices": [m for m in map(matrix_of, evidence.launches) if m is not None],
+        "matrices": room.within(
+            [m for m in map(matrix_of, evidence.launches) if m is not None],
+            room.MOST_MATRICES,
+            lambda m: m.proven < m.cells,
+        ),
+        "slates": room.within(file.slates, room.MOST_SLATES, lambda s: not s.clean),
+        "watched_launches": room.within(file.telemetry, room.MOST_WATCHED, lambda w: bool(w.notes)),
+        "lines": room.within(
+            file.launches, room.MOST_LINES, lambda one: one.failure is not None or bool(one.faults)
+        ),
+        "most_rows": room.MOST_ROWS,
+        "arms": room.within(file.arms, room.MOST_ROWS),
+        "arithmetic_rows": room.within(file.arithmetic, room.MOST_ROWS),
         "legend": LEGEND,
         "nccl": five_states(file.nccl) if file.nccl is not None else None,
         "nccl_stages": STAGES,

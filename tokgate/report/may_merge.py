@@ -38,7 +38,7 @@ class MayMerge(NamedTuple):
 def may_merge(
     outcome: SessionOutcome, *, simulated: bool, selection: str, part: PartJudged | None = None
 ) -> MayMerge:
-    """Answer for a session of this outcome. `selection`: the pytest arguments it was asked with (RunInfo.selection).
+    """Answer for a session of this outcome. `selection`: the pytest arguments it was asked with (RunInfo.asked).
 
     A yes says of what: a part of the gate answers for that part, a simulated machine for no real one. Where a `part` of
     a stored run was judged again, the promises that it holds make no yes of a run that had none.
@@ -69,5 +69,9 @@ def whole(selection: str) -> bool:
     except ValueError:
         return False
     if "-k" in words or any("::" in word or word.endswith(".py") for word in words):
+        return False
+    if any(
+        word.startswith("--") and word != "--pyargs" for word in words
+    ):  # --deselect, --ignore, --last-failed
         return False
     return any(word == "-m" and " ".join(after.split()) in _MAIN_JOB for word, after in pairwise(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import qualified, simulated
+from .made_from import made_from
 from .markdown import append_what_fits, code, size_of, text
 from .may_merge import ended
 from .summary_session import beyond_the_plan, machine_meanwhile, nccl_truth
@@ -35,7 +36,7 @@ def render(file: VerdictFile, folder: str) -> str:
         f"run {text(file.run.run_id)}",
         f"exit code {file.exit_code}",
         text(file.run.started_at),
-        f"tokgate {text(file.run.tokgate_version)}",
+        *(text(words, 200) for words in made_from(file.run)),
     )
     head += [" · ".join(facts), ""]
     if file.do:

@@ -48,7 +48,7 @@ def render(
     if file.exit_code == 0 and file.headline != counted(file.verdicts):
         lines += wrapped(counted(file.verdicts), width)
     if not file.verdicts and file.do:
-        lines += wrapped(f"do: {file.do}", width, most=_DO_LINES)
+        lines += wrapped(f"do: {file.do}", width, most=_DO_LINES, whole=True)
     lines.append("")
     kept, left = 0, 0
     # One fault can make seventy checks invalid: what asks for the same next step is told once.
@@ -144,7 +144,8 @@ def _why(verdict: Verdict, folder: str, width: int) -> Iterator[str]:
     indent = " " * (_LABEL + 1)
     yield from wrapped(verdict.headline, width, indent=indent, most=_REASON_LINES)
     if verdict.do:
-        yield from wrapped(f"do: {with_run(verdict.do, folder)}", width, indent=indent, most=_DO_LINES)
+        do = f"do: {with_run(verdict.do, folder)}"
+        yield from wrapped(do, width, indent=indent, most=_DO_LINES, whole=True)
 
 
 def _failed(test: str, *, colour: bool, width: int) -> str:

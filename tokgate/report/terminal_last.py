@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from tokgate.records import Outcome
 
 from . import diagnosed, simulated
+from .commands import commands, of_the_machine
 from .conclusion import SessionOutcome
+from .given import with_given
 from .may_merge import ended, whole
 from .paint import painted, shout
 from .run_named import with_run
@@ -15,6 +19,8 @@ from .verdict_file import VerdictFile
 from .visible import fit, one_line, wrapped
 
 _REASON_LINES = 4
+# The program and its first word, where that is no path.
+_BEGINS = re.compile(r"^(\S+(?: '[^']*'| [^\s/]+(?= ))?).*$")
 _NEXT_LINES = 8  # a command that is cut short helps nobody
 _MEANING = {
     SessionOutcome.PASS: "every promise holds",
@@ -41,7 +47,10 @@ _CODES = {
 def last_words(
     file: VerdictFile, folder: str, *, page: str, colour: bool, width: int = WIDTH, given: str = ""
 ) -> list[str]:
-    """Return lines of at most `width` columns. `page`: report.html; `given`: options of this run that no record keeps."""
+    """Return lines of at most `width` columns, but for a path or a command to be pasted, which is never broken.
+
+    `page`: report.html; `given`: options of this run that no evidence names, for commands that measure again.
+    """
     width = min(width, WIDTH)
     word = file.outcome.value
     mark = f"{simulated.WORD} " if file.simulated else ""
@@ -57,16 +66,35 @@ def last_words(
         lines.append(f"  {fit(what_of(worst), width - 2)}")
     if failing or not file.verdicts or word in ("error", "interrupted"):
         lines += wrapped(file.headline, width, indent="  ", most=_REASON_LINES)
-    step = diagnosed.next_step(file.diagnosis, given=given) or file.do
+    step = diagnosed.next_step(file.diagnosis) or file.do
     if step and word not in ("pass", "improved"):
-        lines += wrapped(with_run(step, folder), width, first="next: ", indent="      ", most=_NEXT_LINES)
+        lines += _next(with_given(step, given), folder, width, simulated_rig=file.simulated)
     else:
-        lines += wrapped(one_line(page, 1000), width, first="see:  ", indent="      ")
+        lines += wrapped(one_line(page, 1000), width, first="see:  ", indent="      ", whole=True)
     return lines
+
+
+def _next(step: str, folder: str, width: int, *, simulated_rig: bool) -> list[str]:
+    """Return the next step in words; of its commands those that a line end would break follow, each as one line to paste."""
+    words = with_run(step, folder)
+    lines = _folded(words, width)
+    broken = [
+        command
+        for command in commands(step, folder)
+        if not any(command in line for line in lines) and not (simulated_rig and of_the_machine(command))
+    ]
+    for command in broken:
+        words = words.replace(command, _BEGINS.sub(r"\1 …", command))
+    # A command that begins at the margin can be marked from there to the end of its line, however often a terminal folds it.
+    return [*_folded(words, width), *(one_line(command, 1000) for command in broken)]
+
+
+def _folded(words: str, width: int) -> list[str]:
+    return wrapped(words, width, first="next: ", indent="      ", most=_NEXT_LINES, whole=True)
 
 
 def meaning(file: VerdictFile) -> str:
     """Return the exit code in words."""
-    if file.outcome in _OF_A_PART and (file.part is not None or not whole(file.run.selection)):
+    if file.outcome in _OF_A_PART and (file.part is not None or not whole(file.run.asked)):
         return _OF_A_PART[file.outcome]
     return _CODES.get(file.exit_code) or _MEANING.get(file.outcome, "see above")

@@ -19,12 +19,14 @@ from tokgate.records import (
 )
 from tokgate.rig.models import Rig
 from tokgate.verdicts.baselines.identity import bounded_version
+from tokgate.verdicts.run_again import as_typed
 
 from .arithmetic import arithmetic_rows
 from .arms import arm_rows, starts_of
 from .cause import causes_of, with_causes
 from .conclusion import SessionEnd, conclude
 from .diagnosed import diagnosis_of
+from .first_run import stored_together
 from .gain import gains
 from .nccl_matrix import truth_of_run
 from .phases import tables_of
@@ -59,7 +61,7 @@ def build(
     since = since_baseline(rig, evidence, folder) if folder is not None else ()
     diagnosis = diagnosis_of(rig, evidence, verdicts, folder)
     causes = causes_of(since, arithmetic, diagnosis)
-    verdicts = with_causes(with_warm_ups(rig, evidence, verdicts), causes, since)
+    verdicts = with_causes(stored_together(with_warm_ups(rig, evidence, verdicts)), causes, since)
     conclusion = conclude(verdicts, end, causes)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
     return VerdictFile(
@@ -67,7 +69,7 @@ def build(
         outcome=conclusion.outcome,
         exit_code=conclusion.exit_code,
         headline=conclusion.headline,
-        do=conclusion.do,
+        do=as_typed(conclusion.do, evidence.info) if conclusion.do is not None else None,
         run=evidence.info,
         rig_description=rig.description,
         verdicts=verdicts,

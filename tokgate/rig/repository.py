@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _TABLE = b"[tool.tokgate"
+_OURS = Path("perf_tests", "test_clean_slate.py")  # what no repository but a checkout of tokgate has
+IN_CHECKOUT, INSTALLED = "perf_tests", "--pyargs tokgate.perf_tests"
 
 
 def is_declared(folder: Path) -> bool:
@@ -18,6 +20,16 @@ def is_declared(folder: Path) -> bool:
     with suppress(OSError):
         return _TABLE in (folder / "pyproject.toml").read_bytes()
     return False
+
+
+def promises_in(root: Path) -> str:
+    """Return the words by which pytest, run in the repository `root`, is given all promises of tokgate."""
+    return IN_CHECKOUT if (root / _OURS).is_file() else INSTALLED
+
+
+def spelled(text: str, root: Path) -> str:
+    """Return a text whose commands name the promises as they are named in a checkout, spelled for `root`."""
+    return text.replace(f"pytest {IN_CHECKOUT} ", f"pytest {promises_in(root)} ")
 
 
 def repository_of(start: Path) -> Path:

@@ -14,6 +14,7 @@ from .drifting import KNOWN, Drift, drift_among
 from .establish import Established, establish_workload, invalid
 from .metrics import METRICS, Metric, floor_of, throughput_metric
 from .more_starts import more_starts
+from .run_again import measure, with_longer_restarts, with_starts
 from .run_values import values_now
 from .shortfall import Shortfall
 
@@ -122,12 +123,43 @@ def drift_words(found: Found) -> str:
     told = f"control {metric.bare(found.values[0])} before, {metric.text(found.values[1])} after"
     if last.role == "restart":
         told += f" ({last.id})"
-    words = {
-        "drifted": f"the machine drifted by {drift.change:+.1%}",
-        "unsure": f"drift not excluded, {drift.change:+.1%}",
-        "none": "no drift",
-    }[drift.state]
+    if drift.state == "unsure":
+        return f"drift not excluded: {told}, {_unsure_words(drift)}"
+    words = f"the machine drifted by {drift.change:+.1%}" if drift.state == "drifted" else "no drift"
     return f"{words}: {told} ({drift.change:+.1%}, {drift.why})"
+
+
+def _unsure_words(drift: Drift) -> str:
+    """Return the change beside what is allowed, rounded so that what is larger reads as larger."""
+    if drift.interval is None:
+        return f"{drift.change:+.1%}; {drift.why}"
+    most = max(drift.interval, key=abs)
+    allowed = max(drift.floor, drift.restarts) if drift.known else drift.floor
+    if drift.lacks_restarts:
+        change, floor, restarts = _apart(drift.change, drift.floor, drift.restarts)
+        return (
+            f"{change}: more than the {floor} that is allowed, and two server starts may differ by {restarts}: "
+            "which of the two it is cannot be told yet"
+        )
+    change, reach, limit = _apart(drift.change, most, allowed)
+    return (
+        f"{change}, and by the spread of its values up to {reach}: {limit} either way is allowed, so it cannot be told "
+        "whether that is exceeded"
+    )
+
+
+def _apart(change: float, *others: float) -> tuple[str, ...]:
+    """Return a change and what stands beside it in per cent, with as many decimals as keep different sizes different."""
+    sizes = sorted({abs(value) for value in (change, *others)})
+    decimals = next(
+        (d for d in (1, 2) if len({f"{size:.{d}%}" for size in sizes}) == len(sizes)),
+        3,
+    )
+    signed = [f"{change:+.{decimals}%}"]
+    return (
+        *signed,
+        *(f"{value:+.{decimals}%}" if value < 0 else f"{value:.{decimals}%}" for value in others),
+    )
 
 
 def run_words(found: Found) -> str:
@@ -144,7 +176,7 @@ def drift_needs(rig: Rig, drift: Drift, arm: str, workload: str) -> str | None:
     return f"{lacking} in every run" if lacking is not None else None
 
 
-def drift_do(drift: Drift, workload: str) -> str | None:
+def drift_do(rig: Rig, drift: Drift, workload: str) -> str | None:
     if drift.state == "drifted":
         return "no number of this session stands for the machine: look at clocks, heat and other load, measure again"
     if drift.state == "none":
@@ -152,21 +184,29 @@ def drift_do(drift: Drift, workload: str) -> str | None:
     if drift.lacks_restarts:
         more = _many(KNOWN - drift.seen, "more time{s}")
         return (
-            f"restart the control {more}, or store a baseline of several runs: what its restarts differ by "
-            "tells the two apart"
+            f"have the control started {more}, the session does so where it has the time: {with_longer_restarts(rig)}; "
+            "a stored baseline of several runs tells as well how far its starts differ"
         )
-    return f"raise repeats of {workload}, or find what else runs on the machine"
+    if drift.lacks_starts:
+        least = min(drift.comparison.n_a, drift.comparison.n_b) + drift.lacks_starts
+        return f"take more of {workload} in every launch: {with_starts(rig, workload, least)}"
+    return f"find what else runs on the machine, then measure again: {measure(rig)}"
 
 
 def restarts_words(drift: Drift) -> str:
     if drift.known and drift.sd is not None:
         return (
-            f"restarts of this arm differ by {drift.sd:.2%} (standard deviation, {drift.seen} seen): two of them are "
-            f"granted {drift.restarts:.1%}"
+            f"the control was started again {drift.seen} times, and its starts differ by {drift.sd:.2%} (standard deviation): "
+            f"up to {drift.restarts:.1%} between two of them is taken for a restart, not for a drift"
         )
+    seen = (
+        "no restart of the control is known"
+        if not drift.seen
+        else f"only {_many(drift.seen, 'restart{s}')} of the control {'is' if drift.seen == 1 else 'are'} known"
+    )
     return (
-        f"{drift.seen} restart{'' if drift.seen == 1 else 's'} of this arm {'is' if drift.seen == 1 else 'are'} known besides: two of them are granted {drift.restarts:.1%}, from the "
-        "most that restarts of a server were seen to differ by"
+        f"{seen}, {KNOWN} tell how far its starts differ: until then up to {drift.restarts:.1%} between two of them may be "
+        "a restart, the most that starts of any server were seen to differ by"
     )
 
 

@@ -14,6 +14,7 @@ from tokgate.stats.decision import Decision, Wants
 from .family import chance
 from .metrics import Metric
 from .questions import PHASES
+from .run_again import with_longer_restarts
 from .run_values import Asked
 
 _AGAINST = {
@@ -134,9 +135,10 @@ def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
     ways = []
     if decision.wants.now or decision.wants.before:
         ways.append(
-            f"raise sampling.gpu_time_s ({spent:g} s now) where it ran out; beside a loss of speed it is left open"
+            f"give the session longer for restarts, where it ran out of its {spent:g} s: {with_longer_restarts(rig)}; beside a "
+            "loss of speed that is called, it is left open"
             if spent
-            else "let the session take restarts: --rig-set sampling.gpu_time_s=600"
+            else f"let the session take restarts: {with_longer_restarts(rig)}"
         )
     if decision.wants.sessions:
         ways.append('add a session that is as it should be: tokgate baseline update RUN --append --why "…"')

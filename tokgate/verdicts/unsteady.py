@@ -10,6 +10,7 @@ from tokgate.rig.models import Rig
 from tokgate.stats.steady import NEEDED_FOR_TREND, Steadiness, steadiness_of
 
 from .metrics import METRICS, Metric, floor_of, throughput_metric
+from .run_again import measure, with_starts, with_warm_up
 from .series import Series, series_of
 from .shortfall import Shortfall
 
@@ -75,7 +76,7 @@ def unsteady(rig: Rig, launch: LaunchEvidence, workload: str, series: Mapping[st
         f"{metric.words} in order: " + ", ".join(metric.bare(v) for v in mine.values) + f" {metric.unit}",
     )
     return Found(
-        found, tuple(_established(found, floor, workload, told)), tuple(_doubts(found, floor, workload))
+        found, tuple(_established(found, floor, workload, told)), tuple(_doubts(rig, found, floor, workload))
     )
 
 
@@ -100,20 +101,21 @@ def _established(found: Steadiness, floor: float, workload: str, told: tuple[str
     return shortfalls
 
 
-def _doubts(found: Steadiness, floor: float, workload: str) -> list[Shortfall]:
+def _doubts(rig: Rig, found: Steadiness, floor: float, workload: str) -> list[Shortfall]:
     doubts = []
     if found.trend is None:
         doubts.append(
             Shortfall(
                 what=f"n={found.n} cannot show a trend, needs {NEEDED_FOR_TREND - found.n} more",
-                do=f"set repeats of {workload} to {NEEDED_FOR_TREND} or more",
+                do=f"take {NEEDED_FOR_TREND} or more of {workload} in every launch: "
+                f"{with_starts(rig, workload, NEEDED_FOR_TREND)}",
             )
         )
         if found.may_be_warming(floor) and not found.still_warming(floor):
             doubts.append(
                 Shortfall(
                     what=f"the first value is {found.first:+.1%} off the others, too few to tell whether by chance",
-                    do=f"raise warmup of {workload} by one",
+                    do=f"warm up once more before {workload}: {with_warm_up(rig, workload)}",
                 )
             )
     limit = max(SPREAD, floor)
@@ -121,7 +123,7 @@ def _doubts(found: Steadiness, floor: float, workload: str) -> list[Shortfall]:
         doubts.append(
             Shortfall(
                 what=f"spread {found.robust_cv:.1%}, more than {limit:.1%}",
-                do="find what else runs on the machine; then measure again",
+                do=f"find what else runs on the machine, then measure again: {measure(rig)}",
             )
         )
     return doubts

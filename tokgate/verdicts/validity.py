@@ -157,6 +157,6 @@ def _drifted(
     if isinstance(found, Found) and found.drift.state == "drifted":
         yield Shortfall(
             what=drift_words(found),
-            do=drift_do(found.drift, workload) or "",
+            do=drift_do(rig, found.drift, workload) or "",
             evidence=(restarts_words(found.drift), run_words(found)),
         )

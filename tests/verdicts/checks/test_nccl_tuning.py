@@ -8,6 +8,7 @@ import pytest
 from tests.verdicts.evidence import make_launch, series
 from tests.verdicts.nccl.evidence import BLOCK, MAIN, nccl_rig, started
 from tokgate.records import EnvironmentTruth, LaunchEvidence, Outcome, VariableState, Verdict
+from tokgate.report.commands import commands
 from tokgate.verdicts.checks.nccl_tuning import nccl_side, nccl_tuning
 
 TUNED = (88.8, 88.7, 88.9, 88.8, 88.6, 89.0)
@@ -76,13 +77,17 @@ def test_a_cost_that_one_server_run_shows_waits_for_a_second() -> None:
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert verdict.headline.startswith("what the NCCL block buys is undecided (-29.1%) on single")
     assert verdict.needs == "1 more restart of baseline"
-    assert "-m 'eagle3 or nccl'" in (verdict.do or "")
+    assert commands(verdict.do, "RUN") == ("pytest perf_tests -m 'eagle3 or nccl' --rig small",)
     assert judged(UNTUNED, off(TUNED), TUNED).outcome is not Outcome.REGRESSED
 
 
 def test_runs_far_apart_leave_it_open_what_the_block_buys() -> None:
     """The control's own runs lie 6 % apart: no loss of 3 % is excluded by their middle."""
     verdict = judged(TUNED, off(TUNED), tuple(v * 0.94 for v in TUNED))
+    (again,) = commands(verdict.do, "RUN")
+    assert again.startswith(
+        "pytest perf_tests -m 'eagle3 or nccl' --rig small --rig-set workloads.single.repeats="
+    )
     assert verdict.outcome in (Outcome.INCONCLUSIVE, Outcome.INVALID)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from tokgate.records import Difference, Fingerprint
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
+from tokgate.verdicts.run_again import measure
 
 from .expiry import Expiry, expired
 from .identity import differences
@@ -240,4 +241,4 @@ def _with_this_machine(rig: Rig, before: Facts, now: Facts, *, explained: bool) 
 
 
 def _again(rig: Rig, marker: str) -> str:
-    return f"pytest perf_tests -m {marker} --rig {rig.name}"
+    return measure(rig, marker)

@@ -14,12 +14,14 @@ from tokgate.verdicts.decision_words import why
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text, throughput_metric
 from tokgate.verdicts.note import note
+from tokgate.verdicts.run_again import WITH_NCCL, measure, with_starts
 from tokgate.verdicts.run_values import asked_of, values_now
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.two_sides import of_two_sides
 from tokgate.verdicts.validity import invalidities
 
 CHECK = "nccl_tuning"
+_RUNS_OF_WHOLE_JOB = 2  # of the control arm: before the others and after them
 # SGLang's engine.py gives these to its schedulers where the shell line left them unset (0.5.6 to 0.5.23).
 _BY_SGLANG = frozenset({"NCCL_CUMEM_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_GRAPH_MIXING_SUPPORT"})
 
@@ -103,10 +105,7 @@ def nccl_tuning(rig: Rig, tuned: Launches, untuned: Launches, workload: str) -> 
     )
     do = told.do
     if decision.outcome is Outcome.INCONCLUSIVE:
-        do = (
-            f"measure both again{f', {told.needs}' if told.needs is not None else ''}: of -m 'eagle3 or nccl' "
-            "the control arm runs twice in the session"
-        )
+        do = _again(rig, workload, runs=len(on), needs=told.needs)
     return (
         told.model_copy(
             update={
@@ -120,6 +119,21 @@ def nccl_tuning(rig: Rig, tuned: Launches, untuned: Launches, workload: str) -> 
                 "do": do,
             }
         ),
+    )
+
+
+def _again(rig: Rig, workload: str, *, runs: int, needs: str | None) -> str:
+    """Return what to do where it is undecided. The launch without the block runs once in any session, the control as often as asked."""
+    if runs < _RUNS_OF_WHOLE_JOB:
+        settling = f"{needs} would settle it if the number stays: " if needs is not None else ""
+        return (
+            f"{settling}measure both again in the whole job, in which the control arm runs twice: "
+            f"{measure(rig, WITH_NCCL)}"
+        )
+    repeats = next((w.repeats for w in rig.workloads if w.name == workload), 1)
+    return (
+        f"measure both again, with twice as many starts of {workload} in every launch: "
+        f"{with_starts(rig, workload, 2 * repeats, WITH_NCCL)}; where it stays undecided, the block buys too little to tell"
     )
 
 

@@ -23,6 +23,7 @@ from tokgate.verdicts.drifting import KNOWN
 from tokgate.verdicts.establish import establish_workload, invalid
 from tokgate.verdicts.metrics import floor_of, floor_text
 from tokgate.verdicts.more_starts import more_starts
+from tokgate.verdicts.run_again import with_starts
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.unsteady import SPREAD, steady_metric, unsteady
 
@@ -47,7 +48,7 @@ def steadiness(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict
         what = established.why_missing(metric.name) if series is None else "one value has no spread"
         shortfall = Shortfall(
             what=f"steadiness of {metric.name} unknown: {what}",
-            do=f"set repeats of {workload} to {NEEDED_FOR_TREND} or more",
+            do=f"take {NEEDED_FOR_TREND} or more of {workload} in every launch: {with_starts(rig, workload, NEEDED_FOR_TREND)}",
         )
         return (invalid(CHECK, [shortfall], launch=launch, workload=workload, metric=metric.name),)
     found = judged.steadiness
@@ -133,12 +134,12 @@ def drift(
                 n=moved.comparison.n_b,
             ),
             change=moved.change,
-            floor=f"{floor_text(floor, metric)}, and {moved.restarts:.1%} between two restarts",
+            floor=f"{floor_text(floor, metric)}, and {moved.restarts:.1%} where a restart lies between",
             needs=drift_needs(rig, moved, arm, workload),
             wanted={arm: KNOWN - moved.seen} if moved.lacks_restarts else {},
             evidence=(f"{p_words(moved.comparison.p)}, {moved.why}", restarts_words(moved), run_words(found)),
             warnings=moved.comparison.warnings,
-            do=drift_do(moved, workload),
+            do=drift_do(rig, moved, workload),
             raw=tuple(path for run in found.runs for path in run.raw),
         ),
     )

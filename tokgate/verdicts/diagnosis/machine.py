@@ -143,8 +143,8 @@ def server_life(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - 
             strength=Strength.PROVEN,
             words=f"{launch.launch.id} {'was dead' if dead else 'gave no more tokens'}{f': {why}' if why else ''}",
             evidence_for=shortened([f"{g.request_id}: {g.status.value}, {g.why}" for g in _failed(launch)]),
-            do=f"read launches/{launch.launch.id}/server.log from its end; for a hang py-spy dump of the schedulers; "
-            f"then {again(case, 'eagle3')}",
+            do=f"read the end of the log: tail -n 200 launches/{launch.launch.id}/server.log; where a scheduler hangs, `py-spy "
+            f"dump --pid` with its number says in what; then {again(case, 'eagle3')}",
         )
         break
     lost = [g for e in case.run.launches if e not in void for g in _failed(e)]

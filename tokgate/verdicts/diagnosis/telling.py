@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from tokgate.verdicts.run_again import options_given
+
 from .case import Case
 from .cause import Explained
-
-_KEPT_OPTIONS = ("--rig", "--rig-set", "--baselines", "--report-dir", "--wait-for-lease")
 
 
 def percent(share: float) -> str:
@@ -31,29 +31,10 @@ def taken(told: Sequence[Explained]) -> str:
 
 def again(case: Case, marker: str, *more: str) -> str:
     """Return the command that measures once more, with the options of the gate that this run was given."""
-    rig, given = _given(case)
+    rig, given = options_given(case.run.info)
     return " ".join(
         (f"pytest {case.run.info.promises}", f"-m {marker}", f"--rig {shlex.quote(rig)}", *given, *more)
     )
-
-
-def _given(case: Case) -> tuple[str, list[str]]:
-    """Return the rig as typed, and the other options of the recorded command that say what is measured and where."""
-    rig, found = case.rig.name, []
-    try:
-        words = iter(shlex.split(case.run.info.command))
-    except ValueError:  # recorded by somebody else's hand
-        return rig, []
-    for word in words:
-        option, joined, value = word.partition("=")
-        if option not in _KEPT_OPTIONS:
-            continue
-        value = value if joined else next(words, "")
-        if option == "--rig":
-            rig = value
-        else:
-            found.append(f"{option} {shlex.quote(value)}")
-    return rig, found
 
 
 def compare(case: Case) -> str:

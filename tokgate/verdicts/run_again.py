@@ -1,0 +1,75 @@
+"""Commands that measure once more, with what would settle a question changed for that run.
+
+They name the rig as it is called; whoever tells a verdict puts the other options of the run in (`as_typed`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from tokgate.records import RunInfo
+from tokgate.rig.models import Rig
+
+MAIN_JOB, WITH_NCCL = "eagle3", "'eagle3 or nccl'"
+# As long as restarts of a server that loads its weights take: below it, doubling what a quick rig has buys nothing.
+_LEAST_S = 600
+_KEPT_OPTIONS = ("--rig", "--rig-set", "--baselines", "--report-dir", "--wait-for-lease")
+_FOLLOWS = r"(?=[\s.,;:)`]|$)"
+
+
+def measure(rig: Rig, marks: str = MAIN_JOB, changed: Mapping[str, float] | None = None) -> str:
+    """Return "pytest perf_tests -m eagle3 --rig mybox --rig-set KEY=VALUE". `changed`: key of the rig -> value."""
+    sets = "".join(f" --rig-set {key}={value:.10g}" for key, value in (changed or {}).items())
+    return f"pytest perf_tests -m {marks} --rig {shlex.quote(rig.name)}{sets}"
+
+
+def with_longer_restarts(rig: Rig) -> str:
+    """Return the command that gives a session twice as long for restarts."""
+    return measure(rig, changed={"sampling.gpu_time_s": max(_LEAST_S, 2 * rig.sampling.gpu_time_s)})
+
+
+def with_starts(rig: Rig, workload: str, least: int, marks: str = MAIN_JOB) -> str:
+    """Return the command that takes `least` barrier starts of a workload in each launch, more than it takes now in any case."""
+    now = next((w.repeats for w in rig.workloads if w.name == workload), 0)
+    return measure(rig, marks, {f"workloads.{workload}.repeats": max(least, now + 1)})
+
+
+def with_warm_up(rig: Rig, workload: str) -> str:
+    """Return the command that warms up once more before a workload."""
+    now = next((w.warmup for w in rig.workloads if w.name == workload), 0)
+    return measure(rig, changed={f"workloads.{workload}.warmup": now + 1})
+
+
+def as_typed(step: str, info: RunInfo) -> str:
+    """Return a next step that can be typed where the run was made: its promises, its rig as named, its other options."""
+    rig, options = options_given(info)
+    given = "".join(f" {option}" for option in options)
+    step = re.sub(
+        rf"(\bpytest perf_tests -m (?:'[^']*'|\S+) --rig ){re.escape(shlex.quote(info.rig))}{_FOLLOWS}"
+        rf"(?!{re.escape(given)})",
+        lambda m: f"{m[1]}{shlex.quote(rig)}{given}",
+        step,
+    )
+    # Not what names one file: that is of a checkout, or the repository's own.
+    return re.sub(r"\bpytest perf_tests(?=[\s`.,]|$)", lambda _: f"pytest {info.promises}", step)
+
+
+def options_given(info: RunInfo) -> tuple[str, list[str]]:
+    """Return the rig as typed, and the other options of the recorded command that say what is measured and where."""
+    rig, found = info.rig, []
+    try:
+        words = iter(shlex.split(info.command))
+    except ValueError:  # recorded by somebody else's hand
+        return rig, []
+    for word in words:
+        option, joined, value = word.partition("=")
+        if option not in _KEPT_OPTIONS:
+            continue
+        value = value if joined else next(words, "")
+        if option == "--rig":
+            rig = value
+        else:
+            found.append(f"{option} {shlex.quote(value)}")
+    return rig, found
