@@ -12,7 +12,6 @@ import click
 from tokgate.cli.complete import runs_to_complete
 from tokgate.cli.help import Taught, teach
 from tokgate.cli.telling import tell, tell_as_it_is
-from tokgate.errors import UsageError
 from tokgate.records import EXIT_CODES, Difference, Outcome
 from tokgate.report import figures, simulated, split_cells
 from tokgate.report.compared import conclusion
@@ -75,12 +74,6 @@ def _load(named: Path, root: Path | None) -> Given:
         kept = root / "reports" / named
         path = kept if kept.is_dir() else named
     evidence, rig = load_run(path)
-    if evidence.info.schema_number != 1:
-        raise UsageError(
-            tried=f"reading the run folder {path}",
-            found=f"run.json has schema_number {evidence.info.schema_number}, this tokgate reads 1",
-            do="use the tokgate that wrote it",
-        )
     return Given(str(path), evidence, rig)
 
 
@@ -89,6 +82,8 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield simulated.banner(found.before.rig)
     for letter, run in (("A", found.before), ("B", found.after)):
         yield f"{letter}  {one_line(run.path)}  run {one_line(run.run_id)}, rig {one_line(run.rig)}, {one_line(run.started_at)}"
+    if found.before.run_id == found.after.run_id:
+        yield "A and B are one run: whatever differs below is no change"
     yield from _settings(found)
     yield from _facts(found.facts)
     for change in found.changes:

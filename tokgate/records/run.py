@@ -20,6 +20,9 @@ class RunInfo(Record):
     simulated: bool
     started_at: str  # ISO 8601, UTC
     finished_at: str | None = None
+    cut_short: int | None = (
+        None  # pytest's status where the session did not come to its end: 2 interrupted, 3 internal error
+    )
     command: str  # as typed
     report_dir: str | None = None  # where run folders were put, as typed; None: reports/ of the checkout
     selection: str  # pytest arguments that select the same tests again

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,17 +36,29 @@ from tokgate.records import (
 )
 from tokgate.records.redactor import Redactor
 from tokgate.records.telemetry import Curves, TelemetryRow
+from tokgate.records.whole_file import naming, replace_file
 from tokgate.rig.models import Rig
 from tokgate.stats.curves import curves_of
 from tokgate.stats.samples import batch_samples, samples_of
 from tokgate.stats.windows import windows_of
 
+from .long_texts import shortened, shortened_why
 from .phase_table import phases_of
 
 R = TypeVar("R", bound=BaseModel)
 TELEMETRY = "telemetry.jsonl"
 SAMPLING = "sampling.jsonl"
+SCHEMA_NUMBER = 1  # of run.json
 _Row = RootModel[TelemetryRow]
+
+
+class _TornLineError(UsageError):
+    """One line of a file makes no sense; the others may be as they were written."""
+
+    def where(self, folder: Path) -> str:
+        """Return which line of which file of the launch in `folder` it is, and why, in words."""
+        named = self.tried.removeprefix("reading ").removeprefix(f"{folder}/").rpartition(" as ")[0]
+        return f"launches/{folder.name}/{named} cannot be read ({self.found})"
 
 
 class RunFolder:
@@ -72,18 +83,7 @@ class RunFolder:
         self.write_bytes(name, self._redactor.clean(text).encode())
 
     def write_bytes(self, name: str, content: bytes) -> None:
-        target = self.path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            # mkstemp makes 0600; a report is to be read by whoever may read the folder.
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        replace_file(self.path / name, content)
 
     def write_body(self, name: str, body: bytes) -> None:
         """Keep a raw response; it need not be text, so secrets are replaced byte by byte."""
@@ -92,17 +92,18 @@ class RunFolder:
     def append_generations(self, launch_id: str, generations: tuple[Generation, ...]) -> None:
         """Appended as they come, so that a killed session keeps what it had measured."""
         lines = "".join(g.model_dump_json() + "\n" for g in generations)
-        with (self.launch_folder(launch_id) / "generations.jsonl").open("a", encoding="utf-8") as file:
-            file.write(self._redactor.clean(lines))
+        self._append(self.launch_folder(launch_id) / "generations.jsonl", lines)
 
     def append_sampling(self, step: SamplingStep) -> None:
         """Keep a decision before it is obeyed: a killed session leaves what it was about to do."""
-        with (self.path / SAMPLING).open("a", encoding="utf-8") as file:
-            file.write(self._redactor.clean(step.model_dump_json() + "\n"))
+        self._append(self.path / SAMPLING, step.model_dump_json() + "\n")
 
     def append_telemetry(self, launch_id: str, lines: str) -> None:
         """Append rows of telemetry, whole lines of JSON. OSError: the folder cannot be written."""
-        with (self.launch_folder(launch_id) / TELEMETRY).open("a", encoding="utf-8") as file:
+        self._append(self.launch_folder(launch_id) / TELEMETRY, lines)
+
+    def _append(self, path: Path, lines: str) -> None:
+        with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(self._redactor.clean(lines))
 
     def write_launch(self, evidence: LaunchEvidence) -> None:
@@ -127,26 +128,43 @@ def with_samples(evidence: LaunchEvidence) -> LaunchEvidence:
 
 
 def load_launch(folder: Path) -> LaunchEvidence:
-    """Read a launch back. UsageError names the file, and the line, that cannot be read, or a folder of another launch."""
-    evidence = _read(folder / "launch.json", LaunchEvidence)
+    """Read a launch back. UsageError names the file that cannot be read, or a folder of another launch.
+
+    A line that makes no sense, torn by a full disk or a copy that broke off, is a fault of this launch alone: none of its
+    generations, or rows of telemetry, is judged, and the other launches are.
+    """
+    evidence = shortened(_read(folder / "launch.json", LaunchEvidence))
     if evidence.launch.id != folder.name:
         raise UsageError(
             tried=f"reading the launch in {folder}",
             found=f"its launch.json is that of {evidence.launch.id!r}",
             do="the folder was renamed or copied: judge the run folder as it was written",
         )
-    lines = folder / "generations.jsonl"
-    # Only a newline ends a line here: what a server said may hold every other kind of line break.
-    generations = tuple(
-        _checked(_parse(line, Generation, f"{lines}, line {number}"))
-        for number, line in enumerate(_lines(lines), start=1)
-        if line.strip()
-    )
+    torn: list[str] = []
+    try:
+        generations = _generations(folder / "generations.jsonl")
+    except _TornLineError as error:
+        generations = ()
+        torn.append(f"{error.where(folder)}: none of its generations is judged")
+    try:
+        rows = load_telemetry(folder / TELEMETRY)
+    except _TornLineError as error:
+        rows = ()
+        torn.append(error.where(folder))
     gpus = evidence.telemetry.gpus if evidence.telemetry is not None else 0
-    rows = load_telemetry(folder / TELEMETRY)
+    evidence = evidence.model_copy(update={"faults": (*evidence.faults, *torn)})
     computed = {"windows": windows_of(generations, rows, gpus=gpus), "curves": curves_of(rows)}
     whole = with_samples(evidence.model_copy(update={"generations": generations, **computed}))
     return whole.model_copy(update={"phases": phases_of(folder, whole)})
+
+
+def _generations(path: Path) -> tuple[Generation, ...]:
+    # Only a newline ends a line here: what a server said may hold every other kind of line break.
+    return tuple(
+        shortened_why(_checked(_line(line, Generation, path, number)))
+        for number, line in enumerate(_lines(path), start=1)
+        if line.strip()
+    )
 
 
 def _checked(generation: Generation) -> Generation:
@@ -160,13 +178,13 @@ def load_telemetry(path: Path) -> tuple[TelemetryRow, ...]:
     """Read the rows of a launch, none where there is no file. UsageError: it, or a line of it, makes no sense."""
     # What follows the last newline is half a line of a session that was killed.
     lines = _lines(path)[:-1]
-    return tuple(_parse(line, _Row, f"{path}, line {n}").root for n, line in enumerate(lines, start=1))
+    return tuple(_line(line, _Row, path, n).root for n, line in enumerate(lines, start=1))
 
 
 def load_sampling(path: Path) -> tuple[SamplingStep, ...]:
     """Read the decisions of the stop rule, none where there is no file. UsageError: a line of it makes no sense."""
     lines = _lines(path)[:-1]
-    return tuple(_parse(line, SamplingStep, f"{path}, line {n}") for n, line in enumerate(lines, start=1))
+    return tuple(_line(line, SamplingStep, path, n) for n, line in enumerate(lines, start=1))
 
 
 def load_run(path: Path) -> tuple[RunEvidence, Rig]:
@@ -175,11 +193,20 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
         raise UsageError(
             tried=f"reading the run folder {path}",
             found="no run.json in it" if path.is_dir() else "no such folder",
-            do="name a folder that a gate session wrote: `ls reports/` shows them; with none, run the gate first, e.g. `make gate`",
+            do=f"name the run itself: {path.resolve().parent}"
+            if os.path.lexists(path.resolve().parent / "run.json")
+            else "name a folder that a gate session wrote: `ls reports/` shows them; with none, run the gate first, e.g. `make gate`",
+        )
+    info = _read(path / "run.json", RunInfo)
+    if info.schema_number != SCHEMA_NUMBER:
+        raise UsageError(
+            tried=f"reading the run folder {path}",
+            found=f"run.json has schema_number {info.schema_number}, this tokgate reads {SCHEMA_NUMBER}",
+            do="use the tokgate that wrote it",
         )
     launches = sorted(p for p in (path / "launches").glob("*") if os.path.lexists(p / "launch.json"))
     evidence = RunEvidence(
-        info=_read(path / "run.json", RunInfo),
+        info=info,
         launches=tuple(load_launch(folder) for folder in launches),
         fingerprint=_read_if_there(path / "fingerprint.json", Fingerprint),
         slate_at_start=_read_if_there(path / "slate-start.json", CleanSlate),
@@ -206,15 +233,18 @@ def _read(path: Path, kind: type[R]) -> R:
 
 def _lines(path: Path) -> list[str]:
     """Return what newlines part, "" behind the last one; [""] where there is no such file."""
-    return _text(path).split("\n") if os.path.lexists(path) else [""]
+    # A character torn apart becomes a backslash and an x, which no JSON holds: its line alone makes no sense.
+    return _text(path, errors="backslashreplace").split("\n") if os.path.lexists(path) else [""]
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, *, errors: str = "strict") -> str:
     """Return the text of a regular file. UsageError for everything else: a pipe would be waited for for ever."""
     try:
-        text = path.read_text(encoding="utf-8") if stat.S_ISREG(path.stat().st_mode) else None
+        text = path.read_text(encoding="utf-8", errors=errors) if stat.S_ISREG(path.stat().st_mode) else None
         why: object = "it is no regular file"
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        text, why = None, (error.strerror or str(error)).lower()
+    except UnicodeDecodeError as error:
         text, why = None, error
     if text is None:
         raise UsageError(
@@ -233,3 +263,10 @@ def _parse(text: str, kind: type[R], where: str) -> R:
             found=f"{'.'.join(str(part) for part in first['loc']) or 'the text'}: {first['msg']}",
             do="the folder is damaged or from another version of tokgate: measure again",
         ) from error
+
+
+def _line(text: str, kind: type[R], path: Path, number: int) -> R:
+    try:
+        return _parse(text, kind, f"{path}, line {number}")
+    except UsageError as error:
+        raise _TornLineError(tried=error.tried, found=error.found, do=error.do) from error
