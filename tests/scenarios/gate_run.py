@@ -20,6 +20,9 @@ LIMIT_S = 480.0  # the plan, and the 180 s of restarts that the rig allows, on a
 # Worst first, as tokgate.records orders them: what stands for several verdicts of one check.
 _WORST = ("regressed", "invalid", "inconclusive", "no-baseline", "improved", "pass")
 
+# Written once all is judged, for a person who wants to play it again: these may name a scenario.
+FOR_PEOPLE = frozenset({"unrecorded.txt", "report.html"})
+
 
 @dataclass(frozen=True)
 class GateRun:

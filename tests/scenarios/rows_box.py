@@ -65,7 +65,7 @@ THE_BOX = (
     Row(
         "foreign-process",
         INVALID,
-        causes=("foreign load",),
+        causes=("foreign load on the GPUs",),
         select=f"{PLAIN} or {AT_END}",
         settings=(*one_stream(tokens=64), *AT_ONCE),
         says=(

@@ -71,6 +71,15 @@ def test_a_loss_in_a_single_run_wants_restarts_first() -> None:
     assert (verdict.do or "").startswith("4 more restarts of baseline would settle it")
 
 
+def test_where_the_number_of_restarts_was_the_limit_the_step_raises_that_and_their_time() -> None:
+    few = of_runs(run(), sampling={"most_restarts": 3, "gpu_time_s": 900}, at_least=48.0).do or ""
+    assert "it takes 4 restarts of one arm in all, and the rig allows 3 (sampling.most_restarts)" in few
+    assert "--rig-set sampling.most_restarts=4 --rig-set sampling.gpu_time_s=1200" in few
+    enough = of_runs(run(), sampling={"most_restarts": 4, "gpu_time_s": 900}, at_least=48.0).do or ""
+    assert "ran out of its 900 s" in enough
+    assert "most_restarts" not in enough
+
+
 def test_a_loss_farther_than_two_modes_were_ever_seen_apart_wants_one() -> None:
     verdict = of_runs(run(), at_least=50.0)
 

@@ -13,6 +13,7 @@ from .sweep import answers as sweep_answers
 from .visible import one_line
 
 _KEPT = (Outcome.PASS, Outcome.IMPROVED)
+_SPEED = "decode_tok_s"
 _MOST = 4  # speed-ups in one headline; the rest stands in the table
 
 
@@ -80,6 +81,44 @@ def _tuning(kept: Sequence[Verdict]) -> Iterator[str]:
     told = [f"{figures.percent(v.change)} on {one_line(v.workload or 'all', 40)}" for v in found[:_MOST]]
     if told:
         yield f"the NCCL block buys {', '.join(told)}"
+
+
+def unminded(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield where speculation loses to its twin and the rig sets no limit, so that no promise is broken by it."""
+    lost = [
+        f"{1 + v.change:.2f}x its twin on {one_line(v.arm or '', 40)} ({', '.join(_where(v))})"
+        for v in verdicts
+        if v.check == TWIN
+        and v.outcome in _KEPT
+        and v.floor is None
+        and v.change is not None
+        and v.change < 0
+    ]
+    if lost:
+        yield f"Note: speculation loses where it is measured without a limit, which no promise minds: {'; '.join(lost)}"
+
+
+def against_the_baseline(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield how far a session without a loss lies from what is stored: speed of each arm and workload, and the furthest."""
+    found = [v for v in verdicts if v.check == BASELINE and v.change is not None]
+    if not found or any(v.outcome not in _KEPT for v in found):
+        return
+    speeds = [v for v in found if v.metric == _SPEED]
+    if speeds:
+        yield f"decode tok/s since the stored baseline: {'; '.join(map(_moved, speeds))}"
+    furthest = max(found, key=lambda v: abs(v.change or 0))
+    many = f"{len(found)} numbers are" if len(found) > 1 else "1 number is"
+    yield (
+        f"{many} compared with stored ones and none is worse beyond its floor; the furthest is {furthest.metric} of "
+        f"{_moved(furthest)}"
+    )
+
+
+def _moved(verdict: Verdict) -> str:
+    low, high = verdict.interval or (None, None)
+    span = "" if low is None else f" ({figures.percent(low)} to {figures.percent(high)})"
+    where = f"{one_line(verdict.arm or '', 40)} {one_line(verdict.workload or 'all', 40)}"
+    return f"{where} {figures.percent(verdict.change)}{span}"
 
 
 def _baselines(kept: Sequence[Verdict]) -> Iterator[str]:

@@ -11,7 +11,8 @@ from tokgate.records import Outcome, Verdict
 from tokgate.stats.log_shares import ACCEPTANCE, CYCLE, REST, Share
 from tokgate.verdicts.cycle_side import WHICH_PHASE
 from tokgate.verdicts.diagnosis import names, telling
-from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis
+from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis, Explained
+from tokgate.verdicts.diagnosis.losses import LIMITS
 from tokgate.verdicts.metrics import METRICS
 from tokgate.verdicts.split import Split
 
@@ -44,32 +45,48 @@ def causes_of(
     """
     rows = {(r.arm, r.workload): r for r in arithmetic}
     found = {key: words for key, row in rows.items() if (words := of_session(row)) is not None}
+    moved: dict[tuple[str, str], str] = {}
     for change in changes(since):
         key = (change.arm, change.workload)
         if (words := of_change(change, rows.get(key))) is not None:
             found[key] = words
-    return {key: _with_cause(key, words, diagnosis) for key, words in found.items()}
+            moved[key] = "; ".join(map(_moved, _large(change)))
+    first = _first_causes(diagnosis)
+    return {
+        # Where no phase is known, as of a plain arm, the cause's name is all there is to tell in a line.
+        **{
+            key: name
+            for key, (name, e) in first.items()
+            if e.against != LIMITS and name not in names.OF_A_CYCLE
+        },
+        **{key: _with_cause(words, moved.get(key), first.get(key)) for key, words in found.items()},
+    }
 
 
-def _with_cause(place: tuple[str, str], words: str, diagnosis: Diagnosis | None) -> str:
+def _first_causes(diagnosis: Diagnosis | None) -> dict[tuple[str, str], tuple[str, Explained]]:
+    """Return, of each arm and workload that lost, the cause that takes most of it and what it takes."""
+    found: dict[tuple[str, str], tuple[str, Explained]] = {}
+    for cause in diagnosis.causes if diagnosis is not None else ():
+        for e in cause.explains if cause.strength in RANKED else ():
+            key = (e.arm, e.workload)
+            if key not in found or e.share > found[key][1].share:
+                found[key] = (cause.name, e)
+    return found
+
+
+def _with_cause(words: str, moved: str | None, first: tuple[str, Explained] | None) -> str:
     """Lead with the name of the cause that takes most of this place's loss, unless that is a part of the cycle itself.
 
     What a phase has grown by and what its first cause is charged with are two sizes where other causes take a part of it.
+    One line has room for one of them: the cause's.
     """
-    shares = {
-        cause.name: e.share
-        for cause in (diagnosis.causes if diagnosis is not None else ())
-        for e in cause.explains
-        if cause.strength in RANKED and (e.arm, e.workload) == place
-    }
-    first = max(shares, key=lambda name: shares[name], default=None)
     if first is None:
         return words
-    size = telling.percent(shares[first])
-    apart = OF_THE_LOSS in words and f"{size} of" not in words
-    if apart:
-        return f"{first} ({size} charged to it): {words}"
-    return words if first in names.OF_A_CYCLE else f"{first}: {words}"
+    name, explained = first
+    size = telling.percent(explained.share)
+    if moved is not None and OF_THE_LOSS in words and f"{size} of" not in words:
+        return f"{name}: {moved}: {size} of the {telling.percent(explained.loss)} {OF_THE_LOSS}"
+    return words if name in names.OF_A_CYCLE else f"{name}: {words}"
 
 
 def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
@@ -83,8 +100,7 @@ def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
         return None
     if change.interval[1] >= 0 or change.change > -floor:
         return None
-    large = [s for s in change.split.shares if s.log <= PART * whole.log] if change.split else []
-    told = sorted((s for s in large if s.interval is None or s.established), key=lambda s: s.log)
+    told = _large(change)
     if not told:
         return None
     parts = "; ".join(f"{_moved(s)}: {split_cells.part(s.log)} %" for s in told)
@@ -93,6 +109,15 @@ def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
     all_of_it = f"{split_cells.part(whole.log)} % {OF_THE_LOSS}"
     of = f"; together with the rest {all_of_it}" if len(told) > 1 else f" of the {all_of_it}"
     return f"{parts}{of}{by}{unknown}"
+
+
+def _large(change: Split) -> list[Share]:
+    """Return the shares that make a quarter or more of the whole change and are none by chance, largest first."""
+    split = change.split
+    if split is None or split.whole is None:
+        return []
+    large = [s for s in split.shares if s.log <= PART * split.whole.log]
+    return sorted((s for s in large if s.interval is None or s.established), key=lambda s: s.log)
 
 
 def of_session(row: Arithmetic) -> str | None:

@@ -11,7 +11,7 @@ from tokgate.records import Verdict
 from tokgate.verdicts.diagnosis.cause import Cause, Strength
 
 from . import diagnosed
-from .answer import answer
+from .answer import against_the_baseline, answer, unminded
 from .commands import commands, of_the_machine
 from .conclusion import SessionOutcome, counted
 from .given import with_given
@@ -38,10 +38,12 @@ class ShownCause:
 @dataclass(frozen=True)
 class FirstScreen:
     answer: MayMerge
+    noted: tuple[str, ...]  # beside a yes: what no limit minds
     counted: str | None  # None where the headline is the count
     causes: tuple[ShownCause, ...]
     leads: bool  # whether the first cause is more than weak, and its step the next one
     excluded: tuple[str, ...]
+    accounted: tuple[str, ...]  # what has become slower, and the causes that take it
     no_cause: str | None  # why none is named; None where one is, or none was looked for
     evidence: tuple[str, ...]  # of the leading verdict, where no cause leads
     do: str  # the next step, in words
@@ -65,12 +67,16 @@ def first_screen(file: VerdictFile, folder: str, given: str = "") -> FirstScreen
     shown = offered[:_MOST_COMMANDS] or tuple(_keep(file, folder))
     return FirstScreen(
         answer=may_merge(file.outcome, simulated=file.simulated, selection=file.run.asked, part=file.part),
+        noted=tuple(unminded(file.verdicts)) if file.outcome in _KEPT else (),
         counted=told if told != file.headline else None,
         causes=causes,
         leads=leads,
         excluded=tuple(diagnosed.excluded(file.diagnosis)),
+        accounted=tuple(diagnosed.accounted(file.diagnosis)),
         no_cause=None if causes else file.diagnosis.note,
-        evidence=tuple(_evidence(file, lead)) if lead is not None and not leads else (),
+        evidence=(*against_the_baseline(file.verdicts), *_evidence(file, lead))
+        if lead is not None and not leads
+        else (),
         do=do or _nothing_more(file),
         also=also,
         commands=shown,

@@ -88,7 +88,7 @@ def phases_moved(
         ),
         warnings=(
             *(
-                f"{label}: sources of phases do not agree: {w}"
+                f"{label}: a doubt about its phases: {w}"
                 for side, label in zip(sides, labels, strict=True)
                 for w in side.warnings
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import qualified, simulated
+from . import diagnosed, qualified, simulated
 from .made_from import made_from
 from .markdown import append_what_fits, code, size_of, text
 from .may_merge import ended
@@ -17,6 +17,7 @@ from .summary_speculation import (
 )
 from .summary_verdicts import differences, likely_causes, reasons, unclassified_tests, verdict_table
 from .verdict_file import VerdictFile
+from .when import when
 
 # GitHub cuts a comment at 65 536 characters; a step summary may share its 1 MiB with other steps.
 LIMIT_BYTES = 60_000
@@ -35,12 +36,14 @@ def render(file: VerdictFile, folder: str) -> str:
         f"rig **{text(file.run.rig)}**",
         f"run {text(file.run.run_id)}",
         f"exit code {file.exit_code}",
-        text(file.run.started_at),
+        code(when(file.run.started_at, file.run.finished_at)),
         *(text(words, 200) for words in made_from(file.run)),
     )
     head += [" · ".join(facts), ""]
-    if file.do:
-        head += [f"**Next:** {text(file.do, 1000)}", ""]
+    # As in the terminal and in report.html: the first cause's step, else the leading verdict's.
+    step = diagnosed.next_step(file.diagnosis) or file.do
+    if step:
+        head += [f"**Next:** {text(step, 1000)}", ""]
     for words in qualified.lines(file.qualification):
         head += [text(words, 600), ""]
     foot = ["", f"Raw data: {code(folder)}", ""]

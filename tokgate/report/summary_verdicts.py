@@ -65,7 +65,8 @@ def likely_causes(file: VerdictFile) -> list[str]:
     ]
     for cause in causes[: diagnosed.MOST]:
         lines += ["", f"**{text(cause.name)}**", *bullets(diagnosed.details(cause))]
-    lines += bullets(f"not {line}" for line in diagnosed.excluded(file.diagnosis))
+    lines += bullets(f"no further cause: {line}" for line in diagnosed.accounted(file.diagnosis))
+    lines += bullets(f"looked at and excluded: {line}" for line in diagnosed.excluded(file.diagnosis))
     return [*lines, "", text(diagnosed.NOTE, 600), ""]
 
 

@@ -14,7 +14,7 @@ from tokgate.stats.decision import Decision, Wants
 from .family import chance
 from .metrics import Metric
 from .questions import PHASES
-from .run_again import with_longer_restarts
+from .run_again import with_restarts
 from .run_values import Asked
 
 _AGAINST = {
@@ -131,18 +131,33 @@ def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
             f"more runs alone will hardly settle it while one differs from the next by {decision.between_runs:.1%}: "
             "look at clocks, heat and what else runs"
         )
-    spent = rig.sampling.gpu_time_s
     ways = []
     if decision.wants.now or decision.wants.before:
-        ways.append(
-            f"give the session longer for restarts, where it ran out of its {spent:g} s: {with_longer_restarts(rig)}; beside a "
-            "loss of speed that is called, it is left open"
-            if spent
-            else f"let the session take restarts: {with_longer_restarts(rig)}"
-        )
+        ways.append(_restarts(rig, decision))
     if decision.wants.sessions:
         ways.append('add a session that is as it should be: tokgate baseline update RUN --append --why "…"')
     return f"{needs} would settle it if the number stays: {'; '.join(ways)}"
+
+
+def _restarts(rig: Rig, decision: Decision) -> str:
+    """Say how a session gets the restarts that are wanted: what the rig allows of them, of time or of both."""
+    spec, wants = rig.sampling, decision.wants
+    of_an_arm = max(
+        decision.runs_now - 1 + wants.now, decision.runs_before - 1 + wants.before if wants.before else 0
+    )
+    command = with_restarts(rig, of_an_arm)
+    if of_an_arm > spec.most_restarts:
+        return (
+            f"it takes {of_an_arm} restarts of one arm in all, and the rig allows {spec.most_restarts} "
+            f"(sampling.most_restarts): raise both that and the time for them: {command}; a box that has not the time for "
+            "so many leaves it open"
+        )
+    if not spec.gpu_time_s:
+        return f"let the session take restarts: {command}"
+    return (
+        f"give the session longer for restarts, where it ran out of its {spec.gpu_time_s:g} s: {command}; beside a "
+        "loss of speed that is called, it is left open"
+    )
 
 
 def counts(decision: Decision) -> str:

@@ -5,6 +5,7 @@ They name the rig as it is called; whoever tells a verdict puts the other option
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -28,6 +29,20 @@ def measure(rig: Rig, marks: str = MAIN_JOB, changed: Mapping[str, float] | None
 def with_longer_restarts(rig: Rig) -> str:
     """Return the command that gives a session twice as long for restarts."""
     return measure(rig, changed={"sampling.gpu_time_s": max(_LEAST_S, 2 * rig.sampling.gpu_time_s)})
+
+
+def with_restarts(rig: Rig, of_an_arm: int) -> str:
+    """Return the command that lets a session start an arm so many times again, with the time that as many take.
+
+    Where the rig allows as many as that, time was what ran out.
+    """
+    spec = rig.sampling
+    if of_an_arm <= spec.most_restarts:
+        return with_longer_restarts(rig)
+    # The rig's time was meant for its own number of restarts.
+    share = of_an_arm / spec.most_restarts if spec.most_restarts else float(of_an_arm)
+    seconds = max(_LEAST_S, 60 * math.ceil(spec.gpu_time_s * share / 60))
+    return measure(rig, changed={"sampling.most_restarts": of_an_arm, "sampling.gpu_time_s": seconds})
 
 
 def with_starts(rig: Rig, workload: str, least: int, marks: str = MAIN_JOB) -> str:

@@ -202,9 +202,7 @@ def _flat(side: Side) -> list[tuple[float, float]]:
 def _doubts(side: Side, told: PhaseParts) -> list[str]:
     timed = statistics.fmean(cycle for _, cycle in _flat(side))
     carried = statistics.fmean(told.cycle_ms)
-    found = [
-        f"{side.label}: sources of phases do not agree: {w}" for one in side.phases for w in one.warnings
-    ]
+    found = [f"{side.label}: a doubt about its phases: {w}" for one in side.phases for w in one.warnings]
     if abs(carried / timed - 1) > APART:
         found.append(
             f"{side.label}: the cycle with instruments took {carried:.2f} ms, the timed one {timed:.2f} ms "

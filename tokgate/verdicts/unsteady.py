@@ -9,11 +9,13 @@ from tokgate.records import LaunchEvidence
 from tokgate.rig.models import Rig
 from tokgate.stats.steady import NEEDED_FOR_TREND, Steadiness, steadiness_of
 
+from .host_load import busy_while
 from .metrics import METRICS, Metric, floor_of, throughput_metric
 from .run_again import measure, with_starts, with_warm_up
 from .series import Series, series_of
 from .shortfall import Shortfall
 
+NO_TREND = "cannot show a trend"
 SPREAD = 0.05  # robust CV; a quiet CPU shows 0.01, a busy one 0.2, one GPU 0.001-0.02
 
 
@@ -21,6 +23,7 @@ class Found(NamedTuple):
     steadiness: Steadiness
     established: tuple[Shortfall, ...]  # makes the window worthless
     doubts: tuple[Shortfall, ...]  # too few values, or too wide a spread, to tell
+    busy: str | None = None  # how busy the host was meanwhile, where it was at work all over
 
     @property
     def lacks_starts(self) -> int:
@@ -72,11 +75,28 @@ def unsteady(rig: Rig, launch: LaunchEvidence, workload: str, series: Mapping[st
         return None
     found = steadiness_of(mine.values)
     floor = floor_of(rig, metric).relative
-    told = (
+    told: tuple[str, ...] = (
         f"{metric.words} in order: " + ", ".join(metric.bare(v) for v in mine.values) + f" {metric.unit}",
     )
-    return Found(
-        found, tuple(_established(found, floor, workload, told)), tuple(_doubts(rig, found, floor, workload))
+    busy = busy_while(launch, workload)
+    if busy is not None:
+        told = (*told, consistent_with(busy))
+    established = (_beside(busy, one) for one in _established(found, floor, workload, told))
+    doubts = (_beside(busy, one) for one in _doubts(rig, found, floor, workload))
+    return Found(found, tuple(established), tuple(doubts), busy)
+
+
+def consistent_with(busy: str) -> str:
+    """Return what a busy host may have to do with a window that moved."""
+    return f"{busy}: consistent with other work on the host, which nothing here tells apart from the server's own"
+
+
+def _beside(busy: str | None, one: Shortfall) -> Shortfall:
+    """Begin with the host where it was busy: nothing measured beside that is worth a longer warm-up."""
+    if busy is None or NO_TREND in one.what:
+        return one
+    return one.model_copy(
+        update={"do": f"look first at what else runs on the host ({busy}): top -b -n 1; {one.do}"}
     )
 
 
@@ -106,7 +126,7 @@ def _doubts(rig: Rig, found: Steadiness, floor: float, workload: str) -> list[Sh
     if found.trend is None:
         doubts.append(
             Shortfall(
-                what=f"n={found.n} cannot show a trend, needs {NEEDED_FOR_TREND - found.n} more",
+                what=f"n={found.n} {NO_TREND}, needs {NEEDED_FOR_TREND - found.n} more",
                 do=f"take {NEEDED_FOR_TREND} or more of {workload} in every launch: "
                 f"{with_starts(rig, workload, NEEDED_FOR_TREND)}",
             )

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from tokgate.records import LaunchEvidence
 from tokgate.records.telemetry import Window
 
+from .host_load import busy_words
+
 # Rows a second that the watching aims at on the same machine; fewer are noted.
 WANTED_HZ = 5.0
 # What a neighbour on the hypervisor took of all cores.
@@ -33,6 +35,8 @@ def notes(launch: LaunchEvidence) -> tuple[str, ...]:
             )
         found += [f"no GPU tells {name}: {why}" for name, why in sorted(told.missing.items())]
     found += _counted(windows, [w.host_unknown for w in windows], "the host's load is unknown")
+    if (busy := busy_words(windows)) is not None:
+        found.append(f"{busy}; by whom, no row tells")
     stolen = max((w.host_steal for w in windows if w.host_steal is not None), default=0.0)
     if stolen > STEAL:
         found.append(

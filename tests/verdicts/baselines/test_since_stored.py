@@ -46,9 +46,9 @@ def test_what_the_split_knows_leads_and_nothing_is_below_where_nothing_differs()
     assert slow.do.startswith(
         "the cycle has moved, not acceptance: which phase, tells 'Since the stored baseline'"
     )
-    assert slow.do.endswith(
-        "nothing on record differs from the baseline: look at clocks, heat and what else ran"
-    )
+    # Whether it was the clocks, heat or other load, the diagnosis knows: a step that sends there what it excludes misleads.
+    assert "nothing on record differs from the baseline" in slow.do
+    assert "look at clocks" not in slow.do
     assert (lost(1.0, 166).do or "").startswith(
         "acceptance has moved, not the cycle: look at the draft model"
     )

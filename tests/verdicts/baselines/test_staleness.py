@@ -39,8 +39,12 @@ def test_a_tree_patched_in_place_is_called_that_and_its_files_are_named() -> Non
         "the tree of the baseline matched its RECORD",
     )
     assert found.do is not None
-    assert "into /opt/ml/bin/python's own: pip install --force-reinstall --no-deps sglang==0.5.23" in found.do
-    assert "--rig-set server.python=PATH" in found.do
+    # The tree may be what is under test: nothing here may undo the patch.
+    assert "force-reinstall" not in found.do
+    assert found.do.startswith(
+        "the tree differs by 1 file since the baseline, which is what a patch does. Measure the base"
+    )
+    assert "--rig-set server.python=PATH of a second environment with sglang==0.5.23" in found.do
     assert "pytest perf_tests -m baseline --rig small" in found.do
 
 

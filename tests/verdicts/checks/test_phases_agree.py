@@ -4,6 +4,7 @@ from tests.verdicts.evidence import make_rig
 from tests.verdicts.phase_evidence import NO_PROBE, agreement, carrying, phase, table, untold
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase
+from tokgate.stats.agreement import ANY
 from tokgate.verdicts.checks.phases_agree import phases_agree
 
 
@@ -51,6 +52,22 @@ def test_what_two_clocks_keep_apart_is_told() -> None:
 
     alike = judged(carrying(table(phase(), trace, agreements=(agreement(),))))
     assert "clocks" not in " ".join((alike.headline, *alike.evidence))
+
+
+def test_a_pass_within_limits_that_would_let_a_large_difference_pass_is_told_as_a_weak_one() -> None:
+    host = agreement().model_copy(
+        update={"name": "verify: probe, rank 3 against device-timer, host clock", "limit": (-0.15, ANY)}
+    )
+    weak = judged(carrying(table(phase(), agreements=(host,))))
+    assert "; all weak: their limits are wider than 20%; furthest" in weak.headline
+    assert (
+        "weak, verify: probe against device-timer, host clock: up to 15% less or any excess would pass, since the probe's "
+        "call has sampling in it"
+    ) in weak.evidence
+    both = judged(carrying(table(phase(), agreements=(host, agreement()))))
+    assert "; 1 of 2 weak" in both.headline
+    narrow = judged(carrying(table(phase(), agreements=(agreement(),))))
+    assert "weak" not in " ".join((narrow.headline, *narrow.evidence))
 
 
 def test_the_calls_seen_stand_beside_those_that_the_answers_count() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_generation, make_launch, make_rig, series
+from tests.verdicts.telemetry_windows import window
 from tokgate.records import Outcome, Verdict
 from tokgate.verdicts.checks.decode_throughput import decode_throughput
 from tokgate.verdicts.checks.steadiness import drift, steadiness
@@ -160,3 +161,17 @@ def test_the_same_launch_twice_brackets_nothing() -> None:
     (verdict,) = drift(make_rig(), (controls()[0], controls()[0]), "single")
 
     assert verdict.outcome is Outcome.INVALID
+
+
+def test_beside_a_busy_host_what_moved_begins_with_the_host() -> None:
+    workload = {"name": "single", "prompts": "ids", "output_tokens": 256, "repeats": 6}
+    rates = (30.0, 44.5, 44.7, 44.6, 44.4, 44.8)
+    busy = tuple(window(b, host_busy=0.97, load1=6.8) for b in range(6))
+    (verdict,) = steadiness(
+        make_rig(workloads=[workload]), make_launch(series(rates), windows=busy), "single"
+    )
+    assert (verdict.do or "").startswith(
+        "look first at what else runs on the host (all cores of the host 97% busy in 6 of 6 windows, load 6.8 at most)"
+    )
+    assert any("consistent with other work on the host" in line for line in verdict.evidence)
+    assert "on the host" not in (judged(rates).do or "")

@@ -12,6 +12,7 @@ from tests.verdicts.evidence import (
     make_slate,
     restarted,
 )
+from tests.verdicts.telemetry_windows import window
 from tokgate.records import (
     Finding,
     LaunchEvidence,
@@ -25,9 +26,13 @@ from tokgate.records.server import StartCause
 from tokgate.rig.limits import Budget, Twin
 from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Explained, Strength
+from tokgate.verdicts.diagnosis.family import Found
+from tokgate.verdicts.diagnosis.ledger import ledger
 from tokgate.verdicts.diagnosis.ranking import NOTHING, diagnose, in_order
+from tokgate.verdicts.diagnosis.speculation import phases
 
 from .planted import CAUSES, RIG, changed, each, session, slow_base
+from .stories import Story, no_graph
 
 BAD = Verdict(check="decode_throughput", outcome=Outcome.INVALID, headline="it cannot be judged")
 
@@ -262,3 +267,37 @@ def test_a_cycle_without_phases_follows_the_load_that_names_what_is_longer(
 ) -> None:
     unnamed, named = cause(names.CYCLE, 0.196, "conc8"), cause("verify slower", verify, "single", arm)
     assert in_order([unnamed, named])[0].name == first
+
+
+def test_numbers_that_moved_on_a_busy_host_are_consistent_with_it_and_gpus_alone_are_said_to_be_free() -> (
+    None
+):
+    busy = tuple(window(b, host_busy=0.98, load1=6.8) for b in range(6))
+    run = each(session(), lambda _: {"windows": busy})
+    moved = Verdict(
+        check="steadiness", outcome=Outcome.INVALID, headline="the warm-up of single was not over",
+        launch="01-baseline", workload="single", value=44.6,
+    )  # fmt: skip
+    cause = one(found(run, moved).causes, names.BUSY_HOST)
+    assert "all cores of the host 98% busy in 6 of 6 windows, load 6.8 at most" in cause.words
+    told = found(run)
+    assert told.causes == ()  # steady numbers on a busy host: nothing is to be explained by it
+    free = one(told.excluded, names.FOREIGN).words
+    assert free.startswith(
+        "nobody else computed on the GPUs in any of 18 windows; all cores of the host 98% busy"
+    )
+    few = moved.model_copy(update={"headline": "n=4 cannot show a trend, needs 1 more"})
+    assert found(run, few).causes == ()
+
+
+def test_a_phase_whose_growth_another_cause_takes_is_no_excluded_one() -> None:
+    story = Story()
+    no_graph(story)
+    case = story.case()
+    told = tuple(phases(case, Found(marks=story.marks, charges=ledger(case, story.marks))))
+    host = one(told, names.HOST)
+    assert host.strength is Strength.ACCOUNTED
+    assert host.words == "rest 0.47 ms after 0.17, accounted for by verify without a graph"
+    draft = one(told, names.DRAFT)
+    assert draft.strength is Strength.EXCLUDED
+    assert draft.words == "draft 0.25 ms after 0.25, extend 0.29 ms after 0.29"

@@ -32,7 +32,8 @@ def after_a_loss(established: Sequence[Established], baseline: BaselineFile, *, 
     look = (
         "see what differs from the baseline, listed with this verdict"
         if differs
-        else "nothing on record differs from the baseline: look at clocks, heat and what else ran"
+        else "nothing on record differs from the baseline: 'Likely causes' in the report say what of clocks, heat and "
+        "other load was looked at, and what is excluded"
     )
     split = _timed_split(established, baseline)
     if split is None or split.whole is None or split.whole.log >= 0:

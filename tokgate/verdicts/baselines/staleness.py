@@ -212,23 +212,30 @@ def _with_a_clean_tree(rig: Rig, before: Facts, now: Facts, *, explained: bool) 
         return f"this tree is clean, so no patch is to blame: {_EXPLAIN}"
     if now.get("sglang.install") == "wheel":
         version = now.get("sglang.version") or "VERSION"
-        clean = (
-            f"--rig-set server.python=PATH of a clean environment, or into {rig.server.python}'s own: "
-            f"pip install --force-reinstall --no-deps sglang=={version}"
-        )
+        clean = f"--rig-set server.python=PATH of a second environment with sglang=={version} as released"
     elif commit is not None and commit != now.get("sglang.commit"):
         clean = f"git -C {place} checkout {commit}"
     else:
         clean = f"git -C {place} stash"
+    fact = f"{_by_how_much(now)} since the baseline, which is what a patch does"
     if not explained:
         return (
-            f"run it beside its control with a clean tree ({clean}): {_again(rig, 'eagle3')}. "
+            f"{fact}. Run it beside its control with a clean tree ({clean}): {_again(rig, 'eagle3')}. "
             f"What comes back, the change of the tree cost; for what does not, {_EXPLAIN}"
         )
     return (
-        f"run it with a clean tree ({clean}): {_again(rig, 'baseline')}. If the number comes back, the change of "
-        f"the tree cost it; if not, the baseline is stale: {_STORE}"
+        f"{fact}. Measure the base in the same way with a clean tree ({clean}): {_again(rig, 'baseline')}. If the number "
+        "comes back, the change of the tree cost it; if not, the baseline is stale: store that run of the base in its "
+        "place (baseline update --replace --despite-doubts) and judge the patch against it"
     )
+
+
+def _by_how_much(now: Facts) -> str:
+    """Return "the tree differs by 2 files" where something counted them."""
+    count = (now.get(_DESCRIBES_TREE) or "").partition(": ")[0]
+    if _edited(now) and count.isdecimal():
+        return f"the tree differs by {count} file{'' if count == '1' else 's'}"
+    return "the tree differs"
 
 
 def _with_this_machine(rig: Rig, before: Facts, now: Facts, *, explained: bool) -> str:  # noqa: ARG001 - as above

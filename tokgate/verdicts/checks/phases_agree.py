@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Agreement, Phase
 from tokgate.rig.models import Rig
-from tokgate.stats.agreement import uncompared
+from tokgate.stats.agreement import ANY, uncompared
 from tokgate.verdicts.establish import invalid
 from tokgate.verdicts.phases import DO, doubts, establish_phases, probe_of, why_no_pair
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.verify_calls import verify_calls
 
 CHECK = "phases_agree"
+# A difference that nobody may call agreement: as much as a verify that a patch has spoilt. Limits that let it pass are wide
+# for a host's clock, or for phases of a few tenths of a millisecond (stats/agreement.py says so of each).
+WIDE = 0.20
 _OF_ONE_RANK = re.compile(r", rank \d+| \([\d.]+ to [\d.]+ ms\)")
 
 
@@ -57,12 +60,18 @@ def phases_agree(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdi
             check=CHECK,
             outcome=Outcome.PASS,
             headline=f"phases of {launch.launch.arm}: {_counted(pairs)}"
-            f"{', not those that two clocks keep apart' if two_clocks else ''}; furthest apart {furthest.words}",
+            f"{', not those that two clocks keep apart' if two_clocks else ''}{_weak(pairs)}; furthest apart "
+            f"{furthest.words}",
             arm=launch.launch.arm,
             launch=launch.launch.id,
             workload=workload,
             n=len(pairs),
-            evidence=(*two_clocks, *((calls,) if calls is not None else ()), *(a.words for a in pairs)),
+            evidence=(
+                *two_clocks,
+                *_unseen(pairs),
+                *((calls,) if calls is not None else ()),
+                *(a.words for a in pairs),
+            ),
             warnings=doubts(launch, workload),
             raw=established.raw,
         ),
@@ -81,6 +90,33 @@ def _without_verify(launch: LaunchEvidence, workload: str) -> str | None:
     others = " and ".join(p.value for p in (Phase.DRAFT, Phase.DRAFT_EXTEND) if p in told)
     why = launch.phases.unknown.get("probe", "no call of it is in the judged starts")
     return f"the probe tells of {others} and of no verify: {why}"
+
+
+def _loose(pairs: Sequence[Agreement]) -> dict[str, Agreement]:
+    """Return the comparisons in which two sources this far apart would pass, by name, however many ranks make each."""
+    return {_OF_ONE_RANK.sub("", a.name): a for a in pairs if a.limit[0] < -WIDE or a.limit[1] > WIDE}
+
+
+def _weak(pairs: Sequence[Agreement]) -> str:
+    loose, every = _loose(pairs), {_OF_ONE_RANK.sub("", a.name) for a in pairs}
+    if not loose:
+        return ""
+    of = "all" if len(loose) == len(every) else f"{len(loose)} of {len(every)}"
+    return f"; {of} weak: their limits are wider than {WIDE:.0%}"
+
+
+def _unseen(pairs: Sequence[Agreement]) -> tuple[str, ...]:
+    """Say, of each weak comparison, which difference it lets pass, and why."""
+    return tuple(
+        f"weak, {name}: {_let_pass(a)} would pass, since {a.reason.partition(';')[0]}"
+        for name, a in _loose(pairs).items()
+    )
+
+
+def _let_pass(agreement: Agreement) -> str:
+    low, high = agreement.limit
+    upto = "any excess" if high >= ANY else f"{high:.0%} more"
+    return f"up to {-low:.0%} less or {upto}"
 
 
 def _counted(pairs: Sequence[Agreement]) -> str:

@@ -25,7 +25,7 @@ from tokgate.verdicts.metrics import floor_of, floor_text
 from tokgate.verdicts.more_starts import more_starts
 from tokgate.verdicts.run_again import with_starts
 from tokgate.verdicts.shortfall import Shortfall
-from tokgate.verdicts.unsteady import SPREAD, steady_metric, unsteady
+from tokgate.verdicts.unsteady import SPREAD, consistent_with, steady_metric, unsteady
 
 CHECK = "steadiness"
 _OUTCOMES = {"none": Outcome.PASS, "drifted": Outcome.INVALID, "unsure": Outcome.INCONCLUSIVE}
@@ -82,6 +82,7 @@ def steadiness(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict
                 f"spread {found.robust_cv:.2%}, trend {trend}, first value {found.first:+.1%} off the others",
                 *(problem.what for problem in problems[1:]),
                 "in order: " + ", ".join(metric.bare(v) for v in series.values),
+                *((consistent_with(judged.busy),) if judged.busy is not None and problems else ()),
             ),
             warnings=(*series.warnings, *found.warnings),
             needs=more_starts(rig, judged.lacks_starts, workload),

@@ -19,6 +19,7 @@ class Strength(StrEnum):
         "consistent"  # its mark is there and the size of the loss fits; an A/B would have to isolate it
     )
     WEAK = "weak"  # its mark is there, and no loss is known that it would explain; or its mark cannot be excluded
+    ACCOUNTED = "accounted for"  # its mark is there, and causes with another name take all of it
     EXCLUDED = "excluded"  # looked at, and it is not there
 
 
@@ -39,6 +40,7 @@ class Explained(Record):
     )
     at_most: bool = Field(False, description="other causes of the same loss cannot be told from this one")
     by: str = Field(description="how the share was found")
+    parts: tuple[str, ...] = Field((), description="of the cycle or the step: what it takes the share of")
 
 
 class Cause(Record):
@@ -64,6 +66,9 @@ class Diagnosis(Record):
 
     causes: tuple[Cause, ...] = ()
     excluded: tuple[Cause, ...] = Field((), description="what was looked at and is not it, with the reason")
+    accounted: tuple[Cause, ...] = Field(
+        (), description="what has become slower and is no further cause: others take all of it"
+    )
     note: str | None = Field(None, description="why there is no cause")
 
 

@@ -19,6 +19,7 @@ class _Charge:
     at_most: bool = False
     alone: Part | None = None  # the one part that it took whole
     by: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
 
 
 class Books:
@@ -28,7 +29,7 @@ class Books:
         self._charges: dict[str, _Charge] = {}
 
     def add(
-        self, name: str, log: float, *, by: str, at_most: bool = False, alone: Part | None = None
+        self, name: str, log: float, *, by: str, part: str, at_most: bool = False, alone: Part | None = None
     ) -> None:
         if log <= 0:
             return
@@ -37,6 +38,7 @@ class Books:
         charge.log += log
         charge.at_most |= at_most
         charge.by.append(by)
+        charge.parts.append(part)
 
     def told(self, loss: Loss) -> Iterator[tuple[str, Explained]]:
         """Yield every charge that is large enough to be called."""
@@ -53,6 +55,7 @@ class Books:
                 interval=None if interval is None else (share_of(interval[1]), share_of(interval[0])),
                 at_most=charge.at_most,
                 by="; ".join(dict.fromkeys(charge.by)),
+                parts=tuple(dict.fromkeys(charge.parts)),
             )
             yield name, explained
 
@@ -84,7 +87,7 @@ class Account:
         """Charge a cause with at most `log`, known `within` such a part of itself (0.25: a quarter)."""
         got = min(self.left, max(0.0, log))
         if got > 0:
-            self.books.add(name, got, by=by, at_most=at_most)
+            self.books.add(name, got, by=by, part=self.part.name, at_most=at_most)
             self.taken[name] = self.taken.get(name, 0.0) + got
             self.left -= got
             self.doubt += within * got
@@ -106,9 +109,8 @@ class Account:
 
     def close(self, name: str, *, by: str, at_most: bool = False) -> None:
         """Charge a cause with all that is left."""
-        self.books.add(
-            name, self.left, by=by, at_most=at_most, alone=self.part if self.whole and not at_most else None
-        )
+        alone = self.part if self.whole and not at_most else None
+        self.books.add(name, self.left, by=by, part=self.part.name, at_most=at_most, alone=alone)
         self.left = 0.0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tokgate.records import Generation, GenerationStatus, LaunchEvidence
 from tokgate.verdicts.headroom import LIMIT, ClientShare, client_share
+from tokgate.verdicts.host_load import busy_words
 from tokgate.verdicts.slate import unclean
 from tokgate.verdicts.window import MOST_UNKNOWN, judged
 
@@ -116,9 +117,18 @@ def _foreign(case: Case) -> Iterator[Cause]:
         yield Cause(
             name=names.FOREIGN,
             strength=Strength.EXCLUDED,
-            words=f"nobody else computed in any of {watched} windows",
+            words=f"nobody else computed on the GPUs in any of {watched} windows{_host(case)}",
             do="nothing",
         )
+
+
+def _host(case: Case) -> str:
+    """Say how busy the host was where it was: who computed on its cores, nobody told."""
+    windows = [
+        w for e in case.run.launches for workload in case.rig.workloads for w in judged(e, workload.name)
+    ]
+    words = busy_words(windows)
+    return f"; {words}, by whom is not told" if words is not None else ""
 
 
 def server_life(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - a family's signature

@@ -5,7 +5,8 @@ from __future__ import annotations
 UNCLEAN, UNSEEN = "machine not clean", "machine cannot be seen"
 # What was measured before that was measured on a clean machine.
 LATE = "machine not clean at restarts"
-FOREIGN, HEAT, DRIFT, MODES = "foreign load", "heat", "drift", "two modes of restarts"
+FOREIGN, HEAT, DRIFT, MODES = "foreign load on the GPUs", "heat", "drift", "two modes of restarts"
+BUSY_HOST = "busy host"
 ENVIRONMENT, NCCL, NCCL_COSTS = "environment not as wanted", "NCCL not as wanted", "NCCL block costs speed"
 NO_START, DIED, HUNG = "server did not start", "server died", "server hung"
 FAILED, COUNTERS, CACHE = "generations failed", "the server's counters contradict", "prefix cache hits"

@@ -18,6 +18,7 @@ from .case import BAD, Baselines, Case, case_of
 from .cause import Cause, Diagnosis, Strength
 from .charges import SMALLEST
 from .family import Family, Found
+from .host import busy_host
 from .ledger import ledger
 from .machine import counting, machine, server_life
 from .marks import marks_of
@@ -27,7 +28,7 @@ from .software import base_engine, stale, tree
 from .speculation import acceptance, graphs, output, phases
 
 FAMILIES: tuple[Family, ...] = (
-    machine, server_life, counting, nccl, environment, heat, drift, modes, output,
+    machine, server_life, counting, nccl, environment, heat, drift, modes, busy_host, output,
     graphs, slow_rank, tree, acceptance, phases, base_engine, stale, probe,
 )  # fmt: skip
 # These void numbers as much as what is proven does: of runs that lie apart neither can be told to be the true one, and
@@ -50,10 +51,11 @@ def diagnose(rig: Rig, run: RunEvidence, verdicts: Sequence[Verdict], baselines:
     marks = marks_of(case)
     found = Found(marks=marks, charges=ledger(case, marks))
     told = tuple(_once(cause for family in FAMILIES for cause in family(case, found)))
-    ranked = in_order([c for c in told if c.strength is not Strength.EXCLUDED])
+    ranked = in_order([c for c in told if c.strength not in (Strength.EXCLUDED, Strength.ACCOUNTED)])
     return Diagnosis(
         causes=ranked,
         excluded=tuple(c for c in told if c.strength is Strength.EXCLUDED),
+        accounted=tuple(c for c in told if c.strength is Strength.ACCOUNTED),
         note=None if ranked else _why_none(case),
     )
 

@@ -9,7 +9,8 @@ from tokgate.stats.log_shares import ACCEPTANCE
 
 from . import names
 from .case import Case
-from .cause import Cause, Explained, Strength
+from .cause import Cause, Explained, Strength, share_of
+from .charges import SMALLEST
 from .family import Found
 from .losses import DRAFT, EXTEND, LIMITS, VERIFY, Loss
 from .readings import good_of
@@ -129,13 +130,29 @@ def phases(case: Case, found: Found) -> Iterator[Cause]:
             continue
         kept = [x for x in _speculating(case) if any(x.part(p) is not None for p in parts)]
         if kept and not (name == names.VERIFY and without):
-            numbers = ", ".join(f"{p} {_then_and_now(kept[0], p, 'ms')}" for p in parts if kept[0].part(p))
+            lost = [
+                x for x in kept if any((one := x.part(p)) and share_of(one.log) >= SMALLEST for p in parts)
+            ]
+            takers = _takers(found, lost, parts)
+            shown = lost[0] if takers else kept[0]
+            numbers = ", ".join(f"{p} {_then_and_now(shown, p, 'ms')}" for p in parts if shown.part(p))
             yield Cause(
                 name=name,
-                strength=Strength.EXCLUDED,
-                words=f"no loss of its own: {numbers}",
+                strength=Strength.ACCOUNTED if takers else Strength.EXCLUDED,
+                words=f"{numbers}, accounted for by {' and '.join(takers)}" if takers else numbers,
                 do="nothing",
             )
+
+
+def _takers(found: Found, lost: Sequence[Loss], parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the causes that take what these parts lost, the largest share of the cycle first."""
+    places = {(x.arm, x.workload) for x in lost}
+    shares = {
+        name: max(mine)
+        for name, told in found.charges.items()
+        if (mine := [e.share for e in told if (e.arm, e.workload) in places and {*e.parts} & {*parts}])
+    }
+    return tuple(sorted(shares, key=lambda name: -shares[name]))
 
 
 def _unfounded(case: Case, told: Sequence[Explained]) -> tuple[str, ...]:
