@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from tokgate.cli.main import main
+from tokgate.cli.start import start
 
-main(prog_name="tokgate")
+if __name__ == "__main__":
+    start()

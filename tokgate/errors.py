@@ -6,6 +6,7 @@ GateError
 │   └── BaselineError     a baseline file is corrupt, of another schema, or of another identity
 └── BenchFault            the bench, not the code under test, is at fault: outcome `invalid`
     ├── HostFault         a command on the host failed, timed out or made no sense
+    │   └── HostLost      the host itself was not reached or did not answer: what was asked of it is not known
     ├── SlateFault        the machine is not clean
     ├── StartFault        the server did not come up
     ├── ServerLost        the server died or hung while it was measured
@@ -53,6 +54,10 @@ class BenchFault(GateError):  # noqa: N818 - "fault" is the word: the bench is a
 
 
 class HostFault(BenchFault):
+    pass
+
+
+class HostLost(HostFault):
     pass
 
 

@@ -107,6 +107,8 @@ def test_a_run_with_itself_has_no_change(pair: tuple[str, str]) -> None:
     content = told(pair[0], pair[0])
     assert [c["change"] for c in content["changes"]] == pytest.approx([0.0, 0.0])
     assert (content["changes"][0]["before"], content["changes"][0]["after"]) == ("A", "B")
+    assert "A and B are one run: whatever differs below is no change" in tokgate(pair[0], pair[0]).output
+    assert "one run" not in tokgate(*pair).output
 
 
 def test_a_change_that_restarts_make_too_is_none_in_the_conclusion(tmp_path: Path) -> None:

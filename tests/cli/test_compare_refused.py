@@ -100,9 +100,7 @@ def _binary(folder: Path) -> None:
     (folder / "run.json").write_bytes(b"\xff\xfe\x00")
 
 
-@pytest.mark.parametrize(
-    "spoil", [_gone, _torn, _no_json, _deep, _other_schema, _other_rig_schema, _pipe, _binary]
-)
+@pytest.mark.parametrize("spoil", [_gone, _no_json, _deep, _other_schema, _other_rig_schema, _pipe, _binary])
 def test_a_folder_that_is_no_whole_run_is_an_error_on_either_side(pair: tuple[str, str], spoil: Any) -> None:
     spoil(Path(pair[0]))
     for both in (pair, pair[::-1]):
@@ -111,6 +109,17 @@ def test_a_folder_that_is_no_whole_run_is_an_error_on_either_side(pair: tuple[st
         assert refused.stdout == ""
         for word in ("tried: ", "found: ", "do: "):
             assert word in refused.stderr
+
+
+def test_a_launch_with_a_torn_line_is_not_compared_and_the_others_are(pair: tuple[str, str]) -> None:
+    _torn(Path(pair[0]))
+    found = tokgate(*pair)
+    assert found.exit_code == 0
+    said = " ".join(found.stdout.split())
+    assert "not compared: eagle3-2step single" in said
+    assert "launches/02-eagle3-2step/generations.jsonl, line " in said
+    assert "baseline single: decode" in said
+    assert "eagle3-2step single: decode" not in said
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path, pair: tuple[str, str]) -> None:

@@ -42,6 +42,13 @@ def test_change_points_are_of_all_sessions_whatever_is_printed(root: Path) -> No
     assert "since run r07" in found.output
 
 
+@pytest.mark.parametrize("last", ["0", "-5"])
+def test_less_than_one_session_is_refused(root: Path, last: str) -> None:
+    result = told(root, "small", "--last", last)
+    assert result.exit_code == 4
+    assert "x>=1" in result.stderr
+
+
 def test_damaged_lines_are_named_and_skipped(root: Path) -> None:
     with history_path(root / "reports", "small").open("a") as file:
         file.write("{\x1b[2J\n")

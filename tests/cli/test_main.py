@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +124,34 @@ def test_a_python_that_is_named_runs_it() -> None:
         [sys.executable, "-m", "tokgate", "--version"], capture_output=True, text=True, check=False
     )
     assert done.stdout == f"tokgate, version {tokgate.__version__}\n"
+
+
+def test_streams_that_a_shell_has_closed_take_nothing_and_break_nothing(tmp_path: Path) -> None:
+    """`tokgate … >&-`: Python has no such stream then, and the next file gets its number."""
+    words = [sys.executable, "-m", "tokgate", "--root", str(tmp_path), "rig", "show", "sim-8gpu"]
+    line = f"{shlex.join(words)} >&- && {shlex.join(words)} 2>&- | grep -c simulated"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 0
+
+
+def test_ctrl_c_while_it_loads_ends_it_without_a_word() -> None:
+    program = (
+        "import os, signal\nfrom tokgate.cli.start import loading\n"
+        "with loading():\n    os.kill(os.getpid(), signal.SIGINT)\nprint('went on')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_ctrl_c_in_a_command_ends_it_as_a_shell_expects() -> None:
+    @click.group(cls=GateGroup)
+    def program() -> None:
+        pass
+
+    @program.command()
+    def wait() -> None:
+        raise KeyboardInterrupt
+
+    result = CliRunner().invoke(program, ["wait"])
+    assert (result.exit_code, result.output) == (130, "")

@@ -89,10 +89,19 @@ def test_list(checkout: Path) -> None:
     assert "SGLang 0.5.23 on CPU" in result.stdout
 
 
-def test_check_says_ok() -> None:
+def test_check_without_a_name_is_a_line_a_rig() -> None:
     result = tokgate("rig", "check")
     assert result.exit_code == 0
-    assert {"kimi-k2.5-8gpu: ok", "sglang-cpu: ok"} <= set(result.stdout.splitlines())
+    told = result.stdout.splitlines()
+    assert sum(line.startswith(("kimi-k2.5-8gpu: ok, 3 notes", "sglang-cpu: ok")) for line in told) == 2
+    assert "note: " not in result.stdout
+    assert len(told) == len(list((REPOSITORY / "rigs").glob("*.toml"))) + 1
+    assert "note: " in tokgate("rig", "check", "kimi-k2.5-8gpu").stdout
+
+
+def test_check_warns_of_quotes_within_a_gpus_name() -> None:
+    result = tokgate("rig", "check", "kimi-k2.5-8gpu", "--rig-set", 'gpus.model="\\"NVIDIA H200\\""')
+    assert "warning: gpus.model" in result.stdout
 
 
 def test_check_says_what_nccl_and_sglang_make_of_the_settings() -> None:

@@ -11,8 +11,10 @@ import pytest
 from click.testing import Result
 
 from tests.cli.pretended_host import DRAFT, LLAMA, PretendedHost
+from tokgate.cli.rig_init_asking import read_gpus
 from tokgate.cli.rig_init_choosing import usable_pythons
 from tokgate.cli.rig_init_told import nothing_to_run
+from tokgate.errors import UsageError
 from tokgate.records.inventory import Inventory, PythonSeen
 from tokgate.records.record import Unread
 from tokgate.rig.load import load_rig
@@ -199,6 +201,27 @@ def test_a_host_that_is_not_there_yet_is_described(host: PretendedHost) -> None:
     assert "you: --gpus, nobody has seen them" in host.rig_text("soon")
     assert rig["server"]["args"]["tp_size"] == 8
     assert host.tokgate("rig", "check", "soon").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ('4x"NVIDIA H100 80GB HBM3"', (4, "NVIDIA H100 80GB HBM3")),
+        ("4x'NVIDIA L4'", (4, "NVIDIA L4")),
+        ("2 x NVIDIA L4", (2, "NVIDIA L4")),
+        ("8", (8, None)),
+    ],
+)
+def test_quotes_that_came_through_the_shell_are_no_part_of_a_gpus_name(
+    text: str, read: tuple[int, str | None]
+) -> None:
+    assert read_gpus(text) == read
+
+
+@pytest.mark.parametrize("text", ['8x"NVIDIA" H200', '8x""'])
+def test_a_quote_within_a_gpus_name_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_gpus(text)
 
 
 def test_a_host_that_cannot_be_reached_is_a_fault_of_the_bench(host: PretendedHost) -> None:

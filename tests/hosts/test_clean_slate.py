@@ -71,6 +71,9 @@ def test_it_is_waited_for_while_it_may_still_end(
     slate = slate_of(host, clock=FakeClock(then))
     assert without_notes(slate) == []
     assert slate.waited_s >= 3
+    assert f"waited for 1 process of the run {run_id}, gone since" in [
+        finding.what for finding in slate.findings
+    ]
 
 
 def test_what_belongs_there_is_no_leftover(host: Host, child: subprocess.Popen[bytes], run_id: str) -> None:

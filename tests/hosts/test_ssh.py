@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from tokgate.hosts.remote_runner import RemoteRunner
 from tokgate.hosts.ssh import SshEndpoint, explain
 
 
@@ -40,6 +41,12 @@ def test_what_ssh_says_is_explained(stderr: str, found: str) -> None:
     told, do = explain(stderr)
     assert found in told
     assert do
+
+
+def test_what_ssh_ends_its_own_lines_with_is_not_shown() -> None:
+    runner = RemoteRunner("gpu7", "python3", SshEndpoint("gpu7"))
+    said = b"Timeout, server gpu7 not responding.\r\nclosed\r\n"
+    assert "\r" not in runner._silence(255, b"", said, 1.0).found
 
 
 def test_an_odd_hostname_is_no_option() -> None:

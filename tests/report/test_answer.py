@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tokgate.records import Outcome, Reference, Verdict
-from tokgate.report.answer import answer
+from tokgate.report.answer import against_the_baseline, answer, unminded
 
 
 def twin(change: float = 0.052, **changes: Any) -> Verdict:
@@ -108,3 +108,36 @@ def test_what_did_not_hold_is_no_answer(outcome: Outcome) -> None:
 
 def test_sides_of_a_comparison_are_no_answer() -> None:
     assert answer([TUNING.model_copy(update={"change": None})]) is None
+
+
+def test_what_lies_beside_the_stored_numbers_is_told_of_a_session_without_a_loss() -> None:
+    speed = stored().model_copy(
+        update={
+            "arm": "eagle3-2step",
+            "workload": "single",
+            "metric": "decode_tok_s",
+            "change": -0.001,
+            "interval": (-0.009, 0.006),
+        }
+    )
+    wait = stored().model_copy(
+        update={"arm": "baseline", "workload": "single", "metric": "ttft_ms", "change": 0.031}
+    )
+    first, furthest = against_the_baseline([twin(), speed, wait])
+    assert first == "decode tok/s since the stored baseline: eagle3-2step single -0.1 % (-0.9 % to +0.6 %)"
+    assert furthest == (
+        "2 numbers are compared with stored ones and none is worse beyond its floor; the furthest is ttft_ms of "
+        "baseline single +3.1 %"
+    )
+    assert not tuple(against_the_baseline([twin()]))
+    lost = speed.model_copy(update={"outcome": Outcome.REGRESSED})
+    assert not tuple(against_the_baseline([lost, wait]))  # its own verdict says so
+
+
+def test_a_loss_that_no_limit_minds_is_noted_beside_the_yes() -> None:
+    (note,) = unminded([twin(), TOTAL])
+    assert note == (
+        "Note: speculation loses where it is measured without a limit, which no promise minds: 0.98x its twin on "
+        "eagle3-2step (conc8, total, no limit set)"
+    )
+    assert not tuple(unminded([twin(), twin(0.01, floor=None)]))

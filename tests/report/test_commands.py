@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tokgate.report.commands import commands
+from tokgate.report.commands import commands, to_fill_in
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,15 @@ def test_nothing_that_a_shell_would_run_is_taken_along(end: str) -> None:
 
 def test_a_command_that_is_named_twice_is_told_once() -> None:
     assert commands("ps -p 1, then again ps -p 1", "RUN") == ("ps -p 1",)
+
+
+@pytest.mark.parametrize(
+    ("command", "gap"),
+    [
+        ("tokgate compare reports/GOOD_RUN reports/A", "GOOD_RUN"),
+        ('tokgate baseline update reports/A --why "…"', '"…"'),
+        ("tokgate report reports/A", None),
+    ],
+)
+def test_what_a_command_leaves_open_is_known(command: str, gap: str | None) -> None:
+    assert to_fill_in(command) == gap

@@ -48,6 +48,12 @@ def test_every_line_fits_the_terminal() -> None:
     assert all(columns(line) <= WIDTH for line in render(BAD, GROUPS).splitlines()[:-1])
 
 
+def test_every_line_fits_a_narrow_terminal_and_has_room_for_words() -> None:
+    lines = render(BAD, GROUPS, width=40).splitlines()[:-1]
+    assert all(columns(line) <= 40 for line in lines)
+    assert "          ssh://root@box: 40 ms a" in lines
+
+
 def test_what_is_to_be_mended_stands_last_and_the_worst_behind_everything() -> None:
     text = render(BAD, GROUPS)
     mend = text.partition("To mend, the worst last\n")[2]
@@ -122,3 +128,10 @@ def test_foreign_text_moves_no_cursor() -> None:
 def test_colours_are_asked_for() -> None:
     assert "\x1b[31;1mfail   \x1b[0m" in render(BAD, GROUPS, colour=True)
     assert "\x1b" not in render(BAD, GROUPS)
+
+
+def test_a_host_out_of_reach_has_its_blind_checks_counted_by_group() -> None:
+    blind = [one(f"{g}.c{n}", State.UNKNOWN, "no way there") for g in ("host", "gpus") for n in range(9)]
+    mend = render(examined(*blind), GROUPS).partition("To mend, the worst last\n")[2]
+    assert "18 checks could not look, for the reasons above: host 9, gpus 9" in mend
+    assert "host.c1" not in mend

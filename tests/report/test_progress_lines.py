@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.report import hostile
-from tests.report.progressing import Clock, ended, launch, made, plan, stage, taken
-from tokgate.records.progress import Judged, SessionOpened, Span, Stage, Words
-from tokgate.report import progress_plan
+from tests.report.progressing import Clock, ended, launch, made, plan, span, stage, taken
+from tokgate.records.progress import Judged, PlannedLaunch, PlannedWork, SessionOpened, Span, Stage, Words
+from tokgate.report import progress_plan, progress_words
 from tokgate.report.progress_lines import ALIVE_EVERY_S, STARTS_EVERY_S, Lines
 from tokgate.report.visible import columns
 
@@ -144,3 +144,22 @@ def test_a_plan_of_which_nothing_is_known_has_no_number_that_someone_would_quote
     )
     assert "at most 10 min, no GPU" in told
     assert "about" not in told
+
+
+def test_a_plan_on_a_narrow_terminal_breaks_no_word() -> None:
+    words = ("single", "conc8-long-context", "lossless")
+    work = tuple(PlannedWork(workload=w, generations=9, output_tokens=9) for w in words)
+    one = PlannedLaunch(launch="03-baseline-again", arm="baseline", work=work, seconds=span(27.0))
+    told = list(progress_plan.lines(plan(one), width=40))
+    assert max(map(len, told)) <= 40
+    assert "single 9, conc8-long-context 9, lossless 9" in " ".join(" ".join(told).split())
+    assert any(line.startswith("   1  03-baseline-again") and line.endswith(" 27 s") for line in told)
+
+
+def test_on_a_narrow_terminal_what_has_no_room_stands_on_a_line_of_its_own() -> None:
+    parts = ["SIMULATED 02-eagle3-2step-phases 5/5", "measuring single", "", "starting"]
+    assert progress_words.packed(parts, 79) == [
+        "SIMULATED 02-eagle3-2step-phases 5/5  measuring single  starting"
+    ]
+    assert progress_words.packed(parts, 39) == [parts[0], "measuring single  starting"]
+    assert max(map(len, progress_words.packed(parts, 12))) <= 12

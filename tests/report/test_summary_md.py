@@ -54,7 +54,9 @@ def test_nothing_foreign_is_html() -> None:
 def test_outcome_reason_and_next_step_are_there() -> None:
     told = summary(*example_verdicts.six_outcomes())
     assert told.startswith("# tokgate REGRESSED: speculation loses: 60.2 tok/s")
-    assert "**Next:** look for 'cuda graph: False'" in told
+    # The step of the terminal and of report.html: one session has one.
+    assert "**Next:** judge the run folder as it was written; run nvidia-smi by hand" in told
+    assert "· `2026-11-29 15:40:00 to" in told
     assert (
         "| **regressed** | speculation\\_beats\\_its\\_twin | 02-eagle3-2step | single |"
         " decode\\_tok\\_s | 60.2 tok/s |" in told

@@ -46,6 +46,12 @@ def test_a_path_that_no_line_has_room_for_is_not_broken_and_a_command_stands_by_
     assert told[-1] == f"grep 'Decode batch' {log}"
 
 
+def test_a_command_with_a_gap_is_marked_so_that_nobody_runs_it_as_it_is() -> None:
+    step = f"compare it: tokgate compare /srv/reports/GOOD_RUN /srv/{'long/' * 12}reports/20261130T152427-box"
+    told = words(SIX[2].model_copy(update={"do": step}))
+    assert told[-1].startswith("fill in GOOD_RUN, then: tokgate compare /srv/reports/GOOD_RUN ")
+
+
 def test_a_part_judged_again_says_so_and_how_the_run_ended() -> None:
     part = PartJudged(selection="perf_tests/test_lossless.py", run_outcome=SessionOutcome.REGRESSED)
     assert words(SIX[0], end=SessionEnd(part=part))[:3] == [

@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.report import example_verdicts, examples
+from tokgate.fixtures.report_faults import unwritable
 from tokgate.records import Verdict
 from tokgate.report.write import point_latest, write_all
 
@@ -39,6 +42,16 @@ def test_what_looks_like_a_secret_is_in_no_report_of_a_folder_that_comes_from_el
         assert token not in text_of(file), file
         assert password not in text_of(file), file
     assert "https://me:[redacted]@hub.example failed with [redacted]" in text_of(tmp_path / "verdict.json")
+
+
+def test_a_folder_in_place_of_a_report_is_named_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(IsADirectoryError) as refused:
+        write_all(tmp_path, examples.run_evidence(), (), examples.rig())
+    assert refused.value.filename == str(tmp_path / "report.html")
+    assert not list(tmp_path.glob(".*"))
+    fault = unwritable(refused.value, tmp_path, tmp_path)
+    assert (fault.do or "").startswith(f"move the folder {tmp_path / 'report.html'} away; then judge")
 
 
 def test_the_raw_list_reads_back_as_the_same_verdicts(tmp_path: Path) -> None:

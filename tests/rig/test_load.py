@@ -211,3 +211,11 @@ def test_a_byte_order_mark_of_a_windows_editor_is_no_error(checkout: Checkout) -
     file = checkout.write()
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     assert checkout.load().control.name == "baseline"
+
+
+@pytest.mark.parametrize("deep", [40, 5_000])
+def test_a_table_too_deep_for_any_rig_is_refused(tmp_path: Path, deep: int) -> None:
+    file = tmp_path / "deep.toml"
+    file.write_text(f"[{'.'.join('a' * deep)}]\n")
+    with pytest.raises(RigError, match="more than 32 deep"):
+        load_rig(str(file), root=tmp_path)

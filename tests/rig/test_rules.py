@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tokgate.errors import RigError
+
 from .conftest import Checkout
 
 SECOND_ARM = '[[arms]]\nname = "{name}"\nkind = "{kind}"\n'
@@ -185,3 +187,28 @@ def test_as_many_gpus_as_the_host_has(checkout: Checkout) -> None:
 def test_what_nccl_merely_ignores_refuses_nothing(checkout: Checkout) -> None:
     checkout.write(('NCCL_PROTO = "LL"', 'NCCL_P2P_LEVEL = "sys"'))
     checkout.load()
+
+
+@pytest.mark.parametrize(
+    ("override", "found"),
+    [
+        ("server.args.tp_size=eight", 'server.args.tp_size: found "eight" (from --rig-set'),
+        ("server.args.tp_size=0", "wanted an integer of 1 or more"),
+        ("server.args.tp_size=-8", "wanted an integer of 1 or more"),
+        ("server.args.tp_size=8.5", "wanted an integer of 1 or more"),
+        ("server.args.tp_size=true", "wanted an integer of 1 or more"),
+        ("server.args.port=99999", "wanted a port from 1 to 65535"),
+        ("arms.eagle3-2step.args.max_running_requests=0", "wanted an integer of 1 or more"),
+    ],
+)
+def test_a_value_that_no_server_takes_is_refused(checkout: Checkout, override: str, found: str) -> None:
+    checkout.write()
+    with pytest.raises(RigError) as refused:
+        checkout.load(override)
+    assert found.partition(" (from")[0] in refused.value.found
+
+
+@pytest.mark.parametrize("value", ["2", '"2"', "false"])
+def test_a_number_may_be_written_as_a_command_line_has_it(checkout: Checkout, value: str) -> None:
+    checkout.write()
+    checkout.load(f"server.args.page_size={value}")

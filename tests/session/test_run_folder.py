@@ -15,6 +15,7 @@ from tokgate.errors import UsageError
 from tokgate.records import CleanSlate, Fingerprint, Generation, Launch, LaunchEvidence, RunInfo
 from tokgate.records.redactor import Redactor
 from tokgate.session.run_folder import RunFolder, load_run
+from tokgate.verdicts.launch_faults import launch_faults
 
 LAUNCH = Launch(id="01-baseline", arm="baseline", role="control")
 INFO = RunInfo(
@@ -92,14 +93,28 @@ def test_a_damaged_record_names_the_file(tmp_path: Path, damage: str) -> None:
         load_run(tmp_path)
 
 
-def test_a_torn_generation_line_names_the_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", [b'{"request_id": "x"', b'{"request_id": "\xe2\x82', b"\x00" * 40])
+@pytest.mark.parametrize("file", ["generations", "telemetry"])
+def test_a_torn_line_is_a_fault_of_its_launch_alone(tmp_path: Path, file: str, torn: bytes) -> None:
     folder = written(tmp_path)
-    folder.write_launch(LaunchEvidence(launch=LAUNCH))
-    folder.append_generations(LAUNCH.id, (generation(index=0),))
-    with (tmp_path / "launches/01-baseline/generations.jsonl").open("a") as file:
-        file.write('{"request_id": "x"')
-    with pytest.raises(UsageError, match=r"generations\.jsonl, line 2"):
-        load_run(tmp_path)
+    other = LAUNCH.model_copy(update={"id": "02-baseline"})
+    for launch in (LAUNCH, other):
+        folder.write_launch(LaunchEvidence(launch=launch))
+        folder.append_generations(launch.id, (generation(index=0),))
+        folder.append_telemetry(launch.id, '{"kind":"host","at_ns":5,"load1":0.5}\n')
+    with (tmp_path / f"launches/01-baseline/{file}.jsonl").open("ab") as kept:
+        kept.write(torn + b"\n")
+
+    broken, whole = load_run(tmp_path)[0].launches
+    (fault,) = broken.faults
+    assert f"launches/01-baseline/{file}.jsonl, line 2 cannot be read (" in fault
+    assert any(fault in one.what for one in launch_faults(broken.model_copy(update={"server": None})))
+    if file == "generations":
+        assert broken.generations == ()
+        assert broken.samples == ()
+    assert whole.faults == ()
+    assert len(whole.generations) == 1
+    assert whole.samples
 
 
 def test_a_folder_that_contradicts_itself_on_simulated_is_refused(tmp_path: Path) -> None:
@@ -135,16 +150,14 @@ def _as_bytes(path: Path) -> None:
     path.write_bytes(b"\xff\xfe\n")
 
 
-@pytest.mark.parametrize("put", [_as_folder, _as_pipe, _as_loop, _as_bytes])
+_LINES = ("launches/01-baseline/generations.jsonl", "launches/01-baseline/telemetry.jsonl")
+_RECORDS = ("launches/01-baseline/launch.json", "fingerprint.json", "run.json")
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        "launches/01-baseline/generations.jsonl",
-        "launches/01-baseline/telemetry.jsonl",
-        "launches/01-baseline/launch.json",
-        "fingerprint.json",
-        "run.json",
-    ],
+    ("name", "put"),
+    [(name, put) for name in (*_LINES, *_RECORDS) for put in (_as_folder, _as_pipe, _as_loop)]
+    + [(name, _as_bytes) for name in _RECORDS],
 )
 def test_what_is_no_file_of_text_is_refused_by_name(
     tmp_path: Path, name: str, put: Callable[[Path], None]
@@ -162,15 +175,16 @@ def test_what_is_no_file_of_text_is_refused_by_name(
 @pytest.mark.parametrize(
     "key", ["sent_ns", "end_ns", "chunk_ns", "asked_tokens", "batch", "completion_tokens"]
 )
-def test_a_number_that_no_clock_or_counter_holds_is_refused(tmp_path: Path, key: str) -> None:
+def test_a_number_that_no_clock_or_counter_holds_is_judged_of_no_launch(tmp_path: Path, key: str) -> None:
     folder = written(tmp_path)
     folder.write_launch(LaunchEvidence(launch=LAUNCH))
     line: dict[str, Any] = json.loads(generation(index=0).model_dump_json())
     holder = line["counters"] if key in line["counters"] else line
     holder[key] = [10**400] if isinstance(holder[key], list) else 10**400
     (folder.launch_folder(LAUNCH.id) / "generations.jsonl").write_text(f"{json.dumps(line)}\n")
-    with pytest.raises(UsageError, match=r"generations\.jsonl, line 1 as Generation"):
-        load_run(tmp_path)
+    (launch,) = load_run(tmp_path)[0].launches
+    assert not launch.generations
+    assert "generations.jsonl, line 1 cannot be read (" in launch.faults[0]
 
 
 def test_a_generation_that_ends_before_it_was_sent_is_a_window_of_no_length(tmp_path: Path) -> None:
@@ -234,3 +248,55 @@ def test_a_rig_with_a_limit_that_is_none_is_refused_by_name(tmp_path: Path, limi
         load_run(tmp_path)
     assert "rig.json" in error.value.tried
     assert error.value.found.startswith("budgets.0.at_least: Input should be ")
+
+
+def test_a_text_of_megabytes_is_cut_where_it_is_read_and_says_so(tmp_path: Path) -> None:
+    """Every verdict of the launch would repeat it."""
+    folder = written(tmp_path)
+    folder.write_launch(LaunchEvidence(launch=LAUNCH, faults=("broken " * 800_000,), notes=("short",)))
+    folder.append_generations(LAUNCH.id, (generation(index=0, status="cut", why="x" * 5_000_000),))
+    (launch,) = load_run(tmp_path)[0].launches
+    assert len(launch.faults[0]) < 5000
+    assert launch.faults[0].endswith("[cut here: 5,600,000 characters]")
+    assert launch.notes == ("short",)
+    assert len(launch.generations[0].why or "") < 5000
+
+
+def test_a_file_that_is_missing_and_a_run_s_own_folder_are_named_in_words(tmp_path: Path) -> None:
+    written(tmp_path)
+    below = tmp_path / "rejudged-1"
+    below.mkdir()
+    with pytest.raises(UsageError) as refused:
+        load_run(below)
+    assert refused.value.do == f"name the run itself: {tmp_path}"
+    (tmp_path / "rig.json").unlink()
+    with pytest.raises(UsageError) as missing:
+        load_run(tmp_path)
+    assert missing.value.tried.endswith("rig.json")
+    assert missing.value.found == "no such file or directory"
+
+
+def test_a_signal_in_the_middle_of_a_file_leaves_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path)
+    before = sorted(tmp_path.iterdir())
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for step in ("chmod", "replace"):
+        monkeypatch.setattr(Path, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            folder.write_text("note.txt", "x")
+        monkeypatch.undo()
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    (folder.launch_folder(LAUNCH.id) / "generations.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as raised:
+        folder.append_generations(LAUNCH.id, (generation(index=0),))
+    assert str(raised.value.filename).endswith("launches/01-baseline/generations.jsonl")

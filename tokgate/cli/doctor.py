@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.folding import width
 from tokgate.cli.help import Taught, teach
 from tokgate.cli.rig_options import rig_set
 from tokgate.cli.telling import tell, tell_as_it_is
@@ -75,7 +76,9 @@ def doctor(
     """
     if listing:
         for check in CHECKS:
-            for line in wrapped(check.looks, WIDTH, first=f"{check.name:<{_NAME}}", indent=" " * _NAME):
+            for line in wrapped(
+                check.looks, min(width(), WIDTH), first=f"{check.name:<{_NAME}}", indent=" " * _NAME
+            ):
                 tell(line)
         return
     if name is None:
@@ -100,6 +103,7 @@ def doctor(
             named=name,
             overrides=overrides,
             promises=promises_in(root),
+            width=min(width(), WIDTH),
         )
         above, _, last = text.rstrip("\n").rpartition("\n")
         tell(above)

@@ -15,6 +15,7 @@ import click
 
 from tokgate.cli.folding import folded
 from tokgate.cli.help import TaughtGroup
+from tokgate.cli.start import INTERRUPTED
 from tokgate.errors import BenchFault, GateError, UsageError
 from tokgate.records.verdict import EXIT_CODES, Outcome
 from tokgate.report.visible import one_line
@@ -56,6 +57,8 @@ def _told() -> Iterator[None]:
         raise _Told(str(error)) from None
     except click.UsageError as error:
         raise _ToldUsage(str(_as_ours(error))) from None
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     except OSError as error:
         if error.errno == errno.EPIPE:
             _nobody_reads()

@@ -55,6 +55,7 @@ _DEFAULT = ("decode_tok_s", "cycle_ms", "accept_length")
 @click.option("--workload", help="Only this workload.")
 @click.option(
     "--last",
+    type=click.IntRange(min=1),
     default=20,
     show_default=True,
     help=f"Sessions that are printed; change points are of the latest {LATEST}.",

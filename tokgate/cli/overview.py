@@ -7,6 +7,7 @@ import importlib
 import click
 
 from tokgate.cli.errors import GateGroup
+from tokgate.cli.start import loading
 
 # What stands between the commands and is none of them: the gate itself is pytest's.
 _GATE = ("pytest perf_tests -m eagle3 --rig RIG", "The gate: it measures, judges and writes reports/.")
@@ -25,7 +26,9 @@ class Overview(GateGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands and cmd_name in self.list_commands(ctx):
-            self.add_command(getattr(importlib.import_module(f"tokgate.cli.{cmd_name}"), cmd_name))
+            with loading():
+                module = importlib.import_module(f"tokgate.cli.{cmd_name}")
+            self.add_command(getattr(module, cmd_name))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

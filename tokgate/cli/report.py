@@ -47,7 +47,14 @@ def report(root: Path, run: Path) -> None:
     # pytest is run as a program: the library and its command know no pytest.
     # It takes its rootdir from whatever stands alone on its command line, so that a run of another repository would
     # lead it there: the option and its value are one word, and rootdir and configuration are named.
-    command = [sys.executable, "-m", "pytest", f"--rejudge={run.resolve()}", "-q", f"--rootdir={root}"]
+    command = [
+        sys.executable,
+        "-m",
+        "tokgate.fixtures.run_tests",
+        f"--rejudge={run.resolve()}",
+        "-q",
+        f"--rootdir={root}",
+    ]
     command += _configuration(root)
     command += selected(evidence.info.selection, root, run)
     raise SystemExit(handed_over(command, cwd=root))

@@ -46,9 +46,9 @@ _WIDTH = 80
 @rig_set
 @pass_root
 def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bool) -> None:
-    """Check rigs, all of them when none is named; every problem is listed.
+    """Check rigs, all of them in short when none is named; every problem is listed.
 
-    Below a rig in order stands what NCCL and SGLang would make of its settings, and what too few starts can't tell:
+    Below a rig that is named and in order stands what NCCL and SGLang would make of its settings, and what too few starts can't tell:
     warnings say that something will not happen as written, notes are worth knowing. Then follow the launches with
     instruments, the limits that are derived from break-even, and the sweep.
     """
@@ -59,24 +59,31 @@ def check(root: Path, names: Sequence[str], overrides: Sequence[str], strict: bo
         except RigError as error:
             errors.append(error)
             continue
-        for line in check_lines(loaded, called=name):
+        for line in check_lines(loaded, called=name, brief=not names):
             click.echo(visible(line))
         if strict and (warnings := counted(_findings(loaded))):
             errors.append(_too_many(name, warnings))
+    if not names:
+        click.echo("tokgate rig check NAME: its notes, launches with instruments and derived limits")
     for earlier in errors[:-1]:
         click.echo(f"{earlier}\n", err=True)
     if errors:
         raise errors[-1]
 
 
-def check_lines(loaded: Rig, *, called: str | None = None) -> Iterator[str]:
-    """Yield what there is to say of a rig that could be loaded."""
+def check_lines(loaded: Rig, *, called: str | None = None, brief: bool = False) -> Iterator[str]:
+    """Yield what there is to say of a rig that could be loaded; `brief`: its warnings, and how many notes."""
     findings = _findings(loaded)
     warnings = counted(findings)
     label = f", {simulated.WORD}" if loaded.simulated else ""
-    yield f"{called or loaded.name}: {f'in order, {warnings}' if warnings else 'ok'}{label}"
+    notes = sum(f.severity == "note" for f in findings)
+    more = f", {notes} note{'s' if notes > 1 else ''}" if brief and notes else ""
+    yield f"{called or loaded.name}: {f'in order, {warnings}' if warnings else 'ok'}{more}{label}"
     for finding in findings:
-        yield told(finding)
+        if not brief or finding.severity != "note":
+            yield told(finding)
+    if brief:
+        return
     for words in (*describe_instruments(loaded), *describe_sweep(loaded)):
         yield filled(words, indent=2)
 

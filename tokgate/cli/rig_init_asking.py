@@ -83,12 +83,13 @@ def somebody_is_there() -> bool:
 
 
 def read_gpus(text: str) -> tuple[int, str | None]:
-    """Read `8`, or `8x"NVIDIA H200"` as a shell passes it on. UsageError."""
+    """Read `8`, or `8x"NVIDIA H200"` as a shell passes it on; quotes that came through it are no part of the name. UsageError."""
     found = _GPUS.fullmatch(text)
-    if found is None or int(found[1]) < 1:
+    name = (found[2] or "").strip("\"' ") if found is not None else ""
+    if found is None or int(found[1]) < 1 or (found[2] and not name) or set(name) & set("\"'"):
         raise UsageError(
             tried="reading --gpus",
             found=repr(text[:80]),
             do='write number and name: --gpus 8x"NVIDIA H200"; without a GPU leave the option out',
         )
-    return int(found[1]), found[2]
+    return int(found[1]), name or None

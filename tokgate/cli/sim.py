@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.folding import width
 from tokgate.cli.handed_over import handed_over
 from tokgate.cli.help import Taught, TaughtGroup, teach
 from tokgate.cli.sim_box import down, mend, smi, status, up
 from tokgate.cli.sim_break import break_
 from tokgate.cli.sim_complete import scenarios_to_complete
-from tokgate.cli.sim_program import HEALTHY, Played, environment, home, names_in, scenario, scenarios
+from tokgate.cli.sim_program import HEALTHY, Played, drawn, environment, home, names_in, scenario, scenarios
 from tokgate.cli.sim_serve import serve
 from tokgate.errors import UsageError
 from tokgate.records import EXIT_CODES, Outcome
@@ -25,6 +26,7 @@ from tokgate.rig.repository import promises_in
 from tokgate.rig.shipped import DEFAULT
 
 _WIDTH = 80
+_NARROW = 60
 _WORDS = {code: outcome.value for outcome, code in EXIT_CODES.items() if code}
 _OTHER_CODES = {
     1: "an unclassified failure",
@@ -77,11 +79,16 @@ def list_scenarios(word: str | None) -> None:
             found="there is none",
             do="tokgate sim list has all of them",
         )
-    width = max(len(one.name) for one in found) + 2
+    room = min(width(), _WIDTH)
+    names = max(len(one.name) for one in found) + 2
+    below = room < _NARROW  # a name on a line of its own leaves room for words
+    indent = " " * (4 if below else names)
     for one in found:
+        if below:
+            click.echo(one.name)
         for line in (
-            *wrapped(one.title, _WIDTH, first=one.name.ljust(width), indent=" " * width),
-            *wrapped(f"-> {one.gate}", _WIDTH, indent=" " * width),
+            *wrapped(one.title, room, first=indent if below else one.name.ljust(names), indent=indent),
+            *wrapped(f"-> {one.gate}", room, indent=indent),
         ):
             click.echo(line)
 
@@ -99,7 +106,7 @@ def show(name: str) -> None:
     """Show a scenario: what it plants, what the gate should conclude, and its file."""
     one = scenario(name)
     for head, text in (("plants", one.title), ("the gate", one.gate), ("named by", one.layer)):
-        for line in wrapped(text, _WIDTH, first=f"{head:<10}", indent=" " * 10):
+        for line in wrapped(text, min(width(), _WIDTH), first=f"{head:<10}", indent=" " * 10):
             click.echo(line)
     if one.text:
         click.echo("\n" + visible(one.text.rstrip()))
@@ -155,9 +162,11 @@ def run(root: Path, name: str, pytest_args: Sequence[str], print_: bool) -> None
     click.echo("$ " + shlex.join(["pytest", *words]))
     if print_:
         return
-    done = handed_over([sys.executable, "-m", "pytest", *words], cwd=root, env=environment())
+    done = handed_over(
+        [sys.executable, "-m", "tokgate.fixtures.run_tests", *words], cwd=root, env=environment()
+    )
     if _LISTING.isdisjoint(pytest_args):
-        for line in _told(played, done):
+        for line in _told(played, done, names, pytest_args):
             click.echo(line)
     raise SystemExit(done)
 
@@ -171,12 +180,21 @@ def _selection(given: Sequence[str]) -> list[str]:
     return [] if any(a.startswith(_SELECTING) for a in given) else ["-m", "eagle3"]
 
 
-def _told(played: Sequence[Played], code: int) -> Iterator[str]:
-    """Yield what was planted beside what the gate made of it."""
+def _told(
+    played: Sequence[Played], code: int, names: Sequence[str], pytest_args: Sequence[str]
+) -> Iterator[str]:
+    """Yield what was planted beside what the gate made of it, with the size of what was drawn."""
     yield ""
+    sized = drawn(names, _seed(pytest_args)) if any("[random]" in one.text for one in played) else []
     for one in played:
         yield from wrapped(f"{one.name}: {one.title}", _WIDTH, first="planted   ", indent=" " * 10)
         yield from wrapped(one.gate, _WIDTH, first="expected  ", indent=" " * 10)
+    for line in sized:
+        yield from wrapped(line, _WIDTH, first="drawn     ", indent=" " * 10)
+    if sized:
+        kept = _value(pytest_args, "--sim-state")
+        truth = f"{kept}/runs/" if kept else "what the box did, step by step, is kept with --sim-state FOLDER"
+        yield from wrapped(truth, _WIDTH, first="truth     ", indent=" " * 10, whole=True)
     word = _WORDS.get(code) or _OTHER_CODES.get(code) or "pass or improved"
     yield f"ended     {word}, exit code {code}"
     expected = {one.outcome for one in played}
@@ -188,6 +206,21 @@ def _told(played: Sequence[Played], code: int) -> Iterator[str]:
             _WIDTH,
             indent=" " * 10,
         )
+
+
+def _seed(pytest_args: Sequence[str]) -> int:
+    said = _value(pytest_args, "--sim-seed") or "0"
+    return int(said) if said.lstrip("-").isdigit() else 0  # what is none, pytest has refused
+
+
+def _value(words: Sequence[str], option: str) -> str | None:
+    """Return what an option of pytest's was given, `--option VALUE` or `--option=VALUE`."""
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        if word == option:
+            return following
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return None
 
 
 def _agrees(expected: str, code: int) -> bool:

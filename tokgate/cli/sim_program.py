@@ -97,6 +97,13 @@ def environment(state: Path | None = None) -> dict[str, str]:
     return found if state is None else {**found, "SIMBOX_STATE": str(state)}
 
 
+def drawn(names: Sequence[str], seed: int) -> list[str]:
+    """Return what scenarios drew by their seed and how much slower that made the box; nothing where nothing is drawn."""
+    argv = [sys.executable, "-m", "simbox.drawn", *names, "--sim-seed", str(seed)]
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, errors="replace", check=False)  # fmt: skip
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
 def program(name: str) -> str:
     """Return the path of one of the box's own programs: "nvidia-smi", "python3"."""
     return str(home() / "simbox" / "bin" / name)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -72,25 +75,31 @@ def serve(root: Path, arm: str, port: int, state: Path | None) -> None:
     click.echo(f"$ {shlex.join([*(f'{k}={v}' for k, v in variables.items()), *launched.line.argv])}\n")
     for line in _how_to_ask(port):
         click.echo(line)
-    server = subprocess.Popen(launched.line.argv, env={**launched.environment, **variables})
+    server: subprocess.Popen[bytes] | None = None
+    code = 0
     try:
         with terminated():
+            # In a session of its own: of a terminal's Ctrl-C its processes, still loading, would each print a traceback.
+            server = subprocess.Popen(
+                launched.line.argv, env={**launched.environment, **variables}, start_new_session=True
+            )
             code = server.wait()
     except KeyboardInterrupt:
-        # Of a terminal's Ctrl-C it has heard itself; of a signal to this process alone it has not.
-        server.terminate()
-        code = _stopped(server)
+        if server is not None:
+            server.terminate()
+            _stopped(server)
+        code = 0
     raise SystemExit(0 if code in (0, -2, -15, 130, 143) else code if code > 0 else 128 - code)
 
 
-def _stopped(server: subprocess.Popen[bytes]) -> int:
+def _stopped(server: subprocess.Popen[bytes]) -> None:
     """Wait for the end, ten seconds at most: it finishes what it is generating first."""
-    try:
+    with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
         server.wait(timeout=10)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        server.kill()
-        server.wait()
-    return 0
+    # Where it had not begun yet, or a second Ctrl-C came, what it has started is left.
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
 
 
 def _refuse_taken(port: int) -> None:

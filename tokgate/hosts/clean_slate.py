@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tokgate.errors import HostFault
@@ -62,6 +63,7 @@ def look(
     began = clock.monotonic()
     moved = began
     best: tuple[float, int] | None = None
+    runs: dict[str, int] = {}  # most processes seen at once, by the run whose mark they carry
     clues = False
     while True:
         started = clock.monotonic()
@@ -79,6 +81,8 @@ def look(
         slate = slate.model_copy(
             update={"when": when, "findings": (*slate.findings, *notes), "look_s": now - started}
         )
+        for run, count in _runs_in(slate).items():
+            runs[run] = max(runs.get(run, 0), count)
         left = _left(slate)
         if best is None or left < best:
             best, moved = left, now
@@ -88,7 +92,10 @@ def look(
             or now - moved + POLL_S > STALL_S
         ):
             if clues or slate.clean or not needs_clues(rig.gpus, slate.gpus, slate.holders):
-                return slate.model_copy(update={"waited_s": now - began})
+                gone = _gone(runs) if slate.clean else ()
+                return slate.model_copy(
+                    update={"waited_s": now - began, "findings": (*slate.findings, *gone)}
+                )
             # It will not become clean by itself: once more, with all that can be found out.
             clues = True
             continue
@@ -150,6 +157,20 @@ def _look_at_processes(
     except HostFault as fault:
         return (), (Finding(severity="unknown", what=f"{fault.tried}: {fault.found}", do=fault.do),)
     return leftovers, findings
+
+
+def _runs_in(slate: CleanSlate) -> Counter[str]:
+    return Counter(p.mark.partition("/")[0] for p in slate.leftovers if p.mark is not None)
+
+
+def _gone(runs: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield whose processes were waited for: another gate was at work here until a moment ago, and may be again."""
+    for run, count in runs.items():
+        yield Finding(
+            severity="note",
+            what=f"waited for {count} process{'es' if count > 1 else ''} of the run {run}, gone since",
+            do="if it is not this run: let every gate on this host have the same host.work_dir, so that they wait for each other",
+        )
 
 
 def _left(slate: CleanSlate) -> tuple[float, int]:

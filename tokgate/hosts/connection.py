@@ -227,7 +227,7 @@ class Host:
 
     def _cleaned(self, fault: HostFault) -> HostFault:
         clean = self.redactor.clean
-        return HostFault(tried=clean(fault.tried), found=clean(fault.found), do=clean(fault.do))
+        return type(fault)(tried=clean(fault.tried), found=clean(fault.found), do=clean(fault.do))
 
 
 def _settings(spec: HostSpec) -> list[str]:

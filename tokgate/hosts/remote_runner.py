@@ -11,7 +11,7 @@ import secrets
 import shlex
 from dataclasses import dataclass
 
-from tokgate.errors import HostFault
+from tokgate.errors import HostFault, HostLost
 from tokgate.hosts.exchange import exchange
 from tokgate.hosts.scripts import source
 from tokgate.hosts.ssh import SshEndpoint, explain
@@ -67,7 +67,7 @@ class RemoteRunner:
     environment: tuple[tuple[str, str], ...] = ()  # of every command; a command's own come on top
 
     def ask(self, ask: Ask) -> Answer:
-        """HostFault: the host cannot be reached, has no usable Python, or does not answer in time."""
+        """HostLost: the host cannot be reached, has no usable Python, or does not answer in time. HostFault: it refused."""
         nonce = secrets.token_hex(16)
         program = source("runner")
         request = {
@@ -86,7 +86,7 @@ class RemoteRunner:
         try:
             rc, out, err = exchange(argv, payload, limit_s)
         except OSError as error:
-            raise HostFault(
+            raise HostLost(
                 tried=f"to start {argv[0]} on this machine", found=str(error), do=f"install {argv[0]}"
             ) from error
         # A login script may have written before it.
@@ -118,32 +118,34 @@ class RemoteRunner:
             timed_out=head["timed_out"],
         )
 
-    def _silence(self, rc: int | None, out: bytes, err: bytes, limit_s: float) -> HostFault:
-        text = (err + b"\n" + out).decode("utf-8", "backslashreplace").strip()[-1000:]
+    def _silence(self, rc: int | None, out: bytes, err: bytes, limit_s: float) -> HostLost:
+        # ssh ends its own lines with CR LF.
+        whole = (err + b"\n" + out).decode("utf-8", "backslashreplace").replace("\r", "")
+        text = whole.strip()[-1000:]
         quoted = f": {text}" if text else ""
         tried = f"to run a command on {self.name}"
         if rc is None:
-            return HostFault(
+            return HostLost(
                 tried=tried,
                 found=f"no answer within {limit_s:g} s, longer than the command itself may take{quoted}",
                 do="see by hand whether the host still answers: network, disk or GPU driver hangs",
             )
         if self.endpoint is not None and rc == 255:
             found, do = explain(text)
-            return HostFault(tried=f"to reach {self.name} with ssh", found=found + quoted, do=do)
+            return HostLost(tried=f"to reach {self.name} with ssh", found=found + quoted, do=do)
         # Python 2 does not know -I.
         if "needs Python" in text or "Unknown option: -I" in text:
             found = f"{self.python} is too old{quoted}"
         elif rc in {126, 127} or "not found" in text:
             found = f"no usable Python called {self.python!r} there{quoted}"
         else:
-            return HostFault(
+            return HostLost(
                 tried=tried,
                 found=f"the shell ended with {rc} before anything ran{quoted}",
                 do="log in by hand: a login script may end the shell early",
             )
         oldest = ".".join(map(str, OLDEST_PYTHON))
-        return HostFault(
+        return HostLost(
             tried=tried,
             found=found,
             do=f"install Python >= {oldest} on the host, or name one in the rig as host.python",

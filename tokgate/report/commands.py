@@ -19,6 +19,7 @@ _SENTENCE = re.compile(
 )
 # They read or change the machine at hand, which is none of a simulated one's.
 _OF_THE_MACHINE = ("nvidia-smi", "kill", "ps", "fuser")
+_GAPS = ("GOOD_RUN", '"…"')
 _RUN = re.compile(r"(?<![\w-])RUN(?![\w-])")
 _IN_RUN = re.compile(r"(?<= )launches/")
 
@@ -41,6 +42,11 @@ def _alone(command: str) -> str:
 def of_the_machine(command: str) -> bool:
     """Say whether a command acts on the machine it is pasted on, rather than on the gate and its files."""
     return command.partition(" ")[0] in _OF_THE_MACHINE
+
+
+def to_fill_in(command: str) -> str | None:
+    """Return what stands for something that only a person knows, a reason or another run; None: it may be run as it is."""
+    return next((gap for gap in _GAPS if gap in command), None)
 
 
 def _placed(command: str, run: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tokgate.records.doctor import Examination, Examined, State
@@ -15,6 +16,8 @@ WIDTH = 80
 _STATE = 7  # columns of the longest word of a state
 _NAME = 14
 _FOUND_LINES = 6
+_NARROW = 60  # columns; below it there is no room beside a name
+_BLIND_MAX = 6
 _PAINT = {State.OK: "32", State.NOTE: "36", State.UNKNOWN: "35", State.WARN: "33", State.FAIL: "31;1"}
 _ORDER = tuple(State)  # mildest first
 _PLURAL = {
@@ -36,22 +39,24 @@ def render(
     named: str = "",
     overrides: Sequence[str] = (),
     promises: str = IN_CHECKOUT,
+    width: int = WIDTH,
 ) -> str:
-    """Return the whole text, 80 columns wide. `groups`: group -> heading, in order.
+    """Return the whole text, `width` columns wide but for the next command. `groups`: group -> heading, in order.
 
     `named`: the rig as it was named on the command line, `overrides`: what --rig-set said, `promises`: the words by which
     pytest finds them here; all are for the next command.
     """
     lines = [simulated.banner(found.rig)] if found.simulated else []
-    lines += wrapped(f"rig {found.rig} on {found.host}{', quick' if found.quick else ''}", WIDTH)
+    lines += wrapped(f"rig {found.rig} on {found.host}{', quick' if found.quick else ''}", width)
     for group, heading in groups.items():
         results = [one for one in found.results if one.group == group]
         if results:
             lines += ["", heading]
-            lines += [line for row in _together(results) for line in _row(row, colour=colour)]
-    lines += _mend(found, colour=colour)
+            lines += [line for row in _together(results) for line in _row(row, width, colour=colour)]
+    lines += _mend(found, width, colour=colour)
     gate = f"pytest {promises} -m eagle3"
-    lines += ["", *_end(found, strict=strict, gate=gate, named=named or found.rig, overrides=overrides)]
+    end = _end(found, width, strict=strict, gate=gate, named=named or found.rig, overrides=overrides)
+    lines += ["", *end]
     return "\n".join(lines) + "\n"
 
 
@@ -71,7 +76,7 @@ def _same(one: Examined, other: Examined) -> bool:
     return (one.state, one.found, one.do) == (other.state, other.found, other.do)
 
 
-def _row(row: Sequence[Examined], *, colour: bool) -> Iterator[str]:
+def _row(row: Sequence[Examined], width: int, *, colour: bool) -> Iterator[str]:
     first = row[0]
     name = first.check.partition(".")[2] if len(row) == 1 else f"{len(row)} checks"
     found = (
@@ -81,18 +86,19 @@ def _row(row: Sequence[Examined], *, colour: bool) -> Iterator[str]:
     )
     head = f"  {_word(first.state, colour=colour)} {name:<{_NAME}} "
     bare = 2 + _STATE + 1 + max(_NAME, len(name)) + 1
-    indent = " " * (2 + _STATE + 1 + _NAME + 1)
+    # On a narrow terminal what was found stands below its name, with room for words.
+    indent = " " * (2 + _STATE + 1 + (_NAME + 1 if width >= _NARROW else 0))
     if bare > len(indent):
         yield head.rstrip()
         head = indent
     # What is to be mended is told in full below.
     mild = first.state in (State.OK, State.NOTE)
-    yield from wrapped(found, WIDTH, first=head, indent=indent, most=None if mild else 2)
+    yield from wrapped(found, width, first=head, indent=indent, most=None if mild else 2)
     if first.state is State.NOTE and first.do is not None:
-        yield from wrapped(f"do: {first.do}", WIDTH, indent=indent)
+        yield from wrapped(f"do: {first.do}", width, indent=indent)
 
 
-def _mend(found: Examination, *, colour: bool) -> Iterator[str]:
+def _mend(found: Examination, width: int, *, colour: bool) -> Iterator[str]:
     rows: list[list[Examined]] = []
     for state in _ORDER[_ORDER.index(State.UNKNOWN) :]:
         rows += _together([one for one in found.results if one.state is state])
@@ -104,9 +110,12 @@ def _mend(found: Examination, *, colour: bool) -> Iterator[str]:
         yield "To mend, the worst last"
     if blind:
         many = f"{len(blind)} checks" if len(blind) > 1 else "1 check"
+        groups = Counter(name.partition(".")[0] for name in blind)
+        # A host that is out of reach blinds all of its checks, and each stands in its group above.
+        named = blind if len(blind) <= _BLIND_MAX else [f"{g} {n}" for g, n in groups.items()]
         yield from wrapped(
-            f"{many} could not look, for the reasons above: {', '.join(blind)}",
-            WIDTH,
+            f"{many} could not look, for the reasons above: {', '.join(named)}",
+            width,
             first=f"  {_word(State.UNKNOWN, colour=colour)} ",
             indent=" " * (_STATE + 3),
         )
@@ -114,16 +123,16 @@ def _mend(found: Examination, *, colour: bool) -> Iterator[str]:
         first = row[0]
         names = ", ".join(one.check for one in row)
         yield from wrapped(
-            names, WIDTH, first=f"  {_word(first.state, colour=colour)} ", indent=" " * (_STATE + 3), most=4
+            names, width, first=f"  {_word(first.state, colour=colour)} ", indent=" " * (_STATE + 3), most=4
         )
         if len(row) == 1:
-            yield from wrapped(first.tried, WIDTH, first="    tried  ", indent=" " * 11)
-        yield from wrapped(first.found, WIDTH, first="    found  ", indent=" " * 11, most=_FOUND_LINES)
-        yield from wrapped(first.do or "", WIDTH, first="    do     ", indent=" " * 11)
+            yield from wrapped(first.tried, width, first="    tried  ", indent=" " * 11)
+        yield from wrapped(first.found, width, first="    found  ", indent=" " * 11, most=_FOUND_LINES)
+        yield from wrapped(first.do or "", width, first="    do     ", indent=" " * 11)
 
 
 def _end(
-    found: Examination, *, strict: bool, gate: str, named: str, overrides: Sequence[str]
+    found: Examination, width: int, *, strict: bool, gate: str, named: str, overrides: Sequence[str]
 ) -> Iterator[str]:
     counts = found.counts
     told = ", ".join(
@@ -132,19 +141,21 @@ def _end(
         if counts[s]
     )
     checks = len({one.check for one in found.results})
-    yield from wrapped(f"{checks} checks in {found.seconds:.1f} s: {told}", WIDTH)
+    yield from wrapped(f"{checks} checks in {found.seconds:.1f} s: {told}", width)
     code = found.exit_code(strict=strict)
     again = f"tokgate doctor --rig {shlex.quote(named)}"
     gate += f" --rig {shlex.quote(named)}"
     sets = "".join(f" --rig-set {shlex.quote(one)}" for one in overrides)
     if not code:
-        yield "Ready: nothing was found that would keep a gate from being judged."
+        yield from wrapped("Ready: nothing was found that would keep a gate from being judged.", width)
         yield f"next: {one_line(gate + sets, 1000)}"
         return
     if counts[State.FAIL]:
-        yield f"Not ready: a gate started now would end with exit code {code}."
+        yield from wrapped(f"Not ready: a gate started now would end with exit code {code}.", width)
     else:
-        yield f"Not ready: with --strict, warnings and unknowns end with exit code {code}."
+        yield from wrapped(
+            f"Not ready: with --strict, warnings and unknowns end with exit code {code}.", width
+        )
     yield f"next: mend the last one above, then {one_line(again + sets, 1000)}"
 
 

@@ -13,6 +13,7 @@ from functools import cache
 import jinja2
 from markupsafe import Markup, escape
 
+from .commands import to_fill_in
 from .visible import visible
 
 # In the order in which they stand on the page.
@@ -57,6 +58,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters["shown"] = shown
     made.filters["size"] = size
+    made.filters["to_fill_in"] = to_fill_in
     made.filters["breakable"] = breakable
     return made
 

@@ -25,8 +25,19 @@ def lines(plan: SessionPlan, *, width: int = WIDTH) -> Iterator[str]:
         names = [fit(one_line(launch.launch), longest) for launch in plan.launches]
         taken = max(columns(name) for name in names)
         most = max(columns(_short(launch.seconds)) for launch in plan.launches)
+        # A word of it is never broken: without room for the longest it stands below the name.
+        word = max(columns(word) for launch in plan.launches for word in _work(launch).split())
+        below = width - (6 + taken + 2) - most - 2 < word
+        if below:
+            taken = width - 6 - most - 2
+            names = [fit(one_line(launch.launch), taken) for launch in plan.launches]
         for number, (name, launch) in enumerate(zip(names, plan.launches, strict=True), start=1):
-            yield from _launch(f"  {number:2d}  {name}{' ' * (taken - columns(name))}  ", launch, width, most)
+            head = f"  {number:2d}  {name}{' ' * (taken - columns(name))}  "
+            if below:
+                yield f"{head}{_short(launch.seconds):>{most}}"
+                yield from wrapped(_work(launch), width, indent=" " * 6)
+            else:
+                yield from _launch(head, launch, width, most)
         yield from _headed("time", f"{span_words(plan.seconds)}{_gpus(plan)}; {one_line(plan.basis)}", width)
     if plan.restarts is not None:
         yield from _headed("restarts", _restarts(plan), width)
@@ -47,8 +58,12 @@ def _what(plan: SessionPlan) -> str:
     return f"rig {one_line(plan.rig)}{mark}: {count} server launch{'' if count == 1 else 'es'}{told}"
 
 
+def _work(launch: PlannedLaunch) -> str:
+    return ", ".join(f"{one_line(w.workload, 40)} {w.generations}" for w in launch.work) or "no generation"
+
+
 def _launch(head: str, launch: PlannedLaunch, width: int, most: int) -> Iterator[str]:
-    work = ", ".join(f"{one_line(w.workload, 40)} {w.generations}" for w in launch.work) or "no generation"
+    work = _work(launch)
     estimate = _short(launch.seconds)
     room = width - columns(head) - most - 2
     rows = wrapped(work, room)

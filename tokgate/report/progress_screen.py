@@ -94,21 +94,28 @@ class Screen:
 
 
 def region(view: View, now: float, *, width: int) -> Group:
-    """Return three lines: where it stands, how far it is, how long it takes."""
+    """Return three lines, more where they are too long: where it stands, how far it is, how long it takes."""
     label = f"{simulated.WORD} " if view.simulated else ""
-    first = f"{label}{'  '.join(part for part in (progress_words.where(view), progress_words.doing(view)) if part)}"
+    first = progress_words.packed(
+        [f"{label}{progress_words.where(view)}".strip(), progress_words.doing(view)], width
+    )
     bar = Table.grid(padding=(0, 2, 0, 0))
     share = 0.0 if view.share is None else view.share
     told = "  ".join(part for part in (progress_words.count(view), progress_words.rates(view)) if part)
+    long = min(_BAR, max(width // 3, 4))
     bar.add_row(
-        ProgressBar(total=1.0, completed=share, width=min(_BAR, max(width // 3, 4))),
-        Text(fit(told, max(width - _BAR - 2, 1)), style="bold"),
+        ProgressBar(total=1.0, completed=share, width=long),
+        Text(fit(told, max(width - long - 2, 1)), style="bold"),
     )
     times = [f"session {durations.clock(now - view.began)}"]
     if view.launch_began is not None:
         times.append(f"launch {durations.clock(now - view.launch_began)}")
     times.append(progress_words.left(view, now))
-    return Group(Text(fit(first, width), style="cyan"), bar, Text(fit("  ".join(times), width), style="dim"))
+    return Group(
+        Text("\n".join(first), style="cyan"),
+        bar,
+        Text("\n".join(progress_words.packed(times, width)), style="dim"),
+    )
 
 
 def _in_front() -> bool:

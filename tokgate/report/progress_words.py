@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import durations
 from .progress_view import DECIDING, OVER, RESTARTS, View
-from .visible import one_line
+from .visible import columns, fit, one_line
 
 
 def where(view: View) -> str:
@@ -60,3 +60,14 @@ def left(view: View, now: float) -> str:
     if view.phase == RESTARTS:
         return f"{about}, {view.restarts} restart{'' if view.restarts == 1 else 's'}, more may follow"
     return f"{about}, restarts aside" if view.restarts else about
+
+
+def packed(parts: list[str], width: int) -> list[str]:
+    """Return the parts beside each other, on another line where there is no room left: of a narrow terminal none is cut off."""
+    rows: list[str] = []
+    for part in filter(None, parts):
+        if rows and columns(rows[-1]) + 2 + columns(part) <= width:
+            rows[-1] += f"  {part}"
+        else:
+            rows.append(fit(part, width))
+    return rows

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TextIO
 
-from tokgate.records import Verdict
+from tokgate.records import Outcome, Verdict
 
 from . import closing, figures, simulated
-from .conclusion import counted, word_of
+from .conclusion import NOTE, counted, word_of
 from .kept import Together, together
-from .leading import BASELINE, ROUTINE
+from .leading import BASELINE, ROUTINE, TWIN
 from .paint import painted, shout
 from .run_named import with_run
 from .sweep import terminal_lines
+from .terminal_brief import kept_in_short, losses
 from .terminal_rows import KEPT, beside, figures_of, what_of
 from .verdict_file import VerdictFile
 from .visible import fit, one_line, wrapped
@@ -25,6 +26,8 @@ _REASON_LINES = 4
 _DO_LINES = 6  # a command that is cut short helps nobody
 _QUIET_MAX = 30  # kept promises are listed up to this many
 _FAILING_MAX = 10  # with -q, broken ones
+_FOLDED = (Outcome.PASS.value, NOTE)  # beside a loss their names are enough
+_ASKED = (TWIN, BASELINE)  # but of what a session is run for
 
 
 def render(
@@ -34,12 +37,16 @@ def render(
     colour: bool,
     width: int = WIDTH,
     quiet: bool = False,
+    brief: bool = False,
 ) -> str:
     """Return the final block: outcome, one line a verdict with reasons below, where the raw data lie.
 
     `quiet`: of the verdicts only those that do not hold, without reasons: the last words have the first one's.
+    `brief`: below pytest's FAILURES, which have a line each: of a loss its first verdict, of what holds the names.
     """
     width = min(width, WIDTH)
+    told = {id(loss.first): loss for loss in losses(file.verdicts)} if brief else {}
+    brief = bool(told)
     if quiet:
         return _essential(file, folder, colour=colour, width=width)
     lines = [fit(simulated.banner(file.run.rig), width)] if file.simulated else []
@@ -55,6 +62,17 @@ def render(
     alike = Counter((v.outcome, v.do) for v in file.verdicts if v.outcome not in KEPT)
     for group in together(file.verdicts, least=2, checks=(*ROUTINE, BASELINE)):
         verdict = group.verdicts[0]
+        if brief and word_of(verdict) in _FOLDED and verdict.check not in _ASKED:
+            continue
+        if brief and verdict.outcome is Outcome.REGRESSED:
+            if id(verdict) in told:
+                lines.append(_row(verdict, colour=colour, width=width))
+                lines += _why(verdict, folder, width)
+                if more := len(told[id(verdict)].others):
+                    lines.append(
+                        f"{'':{_LABEL}} … and {more} more of this loss: see FAILURES above, report.html"
+                    )
+            continue
         if verdict.outcome in KEPT:
             kept += not group.several
             if group.several:
@@ -73,6 +91,9 @@ def render(
             lines.append(f"{'':{_LABEL}} … and {others} more with the same next step: see report.html")
     if left:
         lines.append(f"{'':{_LABEL}} … and {left} more that hold: see verdict.json")
+    for word in _FOLDED if brief else ():
+        rest = [v for v in file.verdicts if v.check not in _ASKED]
+        lines += kept_in_short(rest, word, width, _LABEL + 1)
     lines += closing.lines(file, width)
     if file.sweep is not None:
         for words in terminal_lines(file.sweep):

@@ -7,7 +7,7 @@ import re
 from tokgate.records import Outcome
 
 from . import diagnosed, simulated
-from .commands import commands, of_the_machine
+from .commands import commands, of_the_machine, to_fill_in
 from .conclusion import SessionOutcome
 from .given import with_given
 from .may_merge import ended, whole
@@ -86,7 +86,12 @@ def _next(step: str, folder: str, width: int, *, simulated_rig: bool) -> list[st
     for command in broken:
         words = words.replace(command, _BEGINS.sub(r"\1 …", command))
     # A command that begins at the margin can be marked from there to the end of its line, however often a terminal folds it.
-    return [*_folded(words, width), *(one_line(command, 1000) for command in broken)]
+    return [*_folded(words, width), *map(_to_paste, broken)]
+
+
+def _to_paste(command: str) -> str:
+    gap = to_fill_in(command)
+    return one_line(command if gap is None else f"fill in {gap}, then: {command}", 1000)
 
 
 def _folded(words: str, width: int) -> list[str]:

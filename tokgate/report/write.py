@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tokgate.records import RunEvidence, Verdict
 from tokgate.records.secret_shapes import without_known_shapes
+from tokgate.records.whole_file import replace_file
 from tokgate.rig.models import Rig
 
 from . import benchmark_json, html_section, summary_md, verdict_json
@@ -71,17 +71,6 @@ def _raw(verdicts: Sequence[Verdict]) -> str:
 
 
 def _write(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
-    try:
-        # Lone surrogates cannot be encoded; what escaped `visible` must not cost the report.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            # A session writes nothing unredacted; a folder that comes from elsewhere may not have been its work.
-            file.write(without_known_shapes(text))
-        # mkstemp makes 0600; a report is to be read by whoever may read the folder.
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    # A session writes nothing unredacted; a folder that comes from elsewhere may not have been its work.
+    # Lone surrogates cannot be encoded; what escaped `visible` must not cost the report.
+    replace_file(target, without_known_shapes(text).encode("utf-8", "replace"))

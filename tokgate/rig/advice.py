@@ -20,7 +20,7 @@ _SOURCE = "docs/verdicts.md"
 
 def advise(rig: Rig) -> tuple[NcclLint, ...]:
     """Return what to know before a session on this rig, warnings first."""
-    return (*_instruments(rig), *_workloads(rig), *_several_streams(rig))
+    return (*_gpus(rig), *_instruments(rig), *_workloads(rig), *_several_streams(rig))
 
 
 def derived_limits(rig: Rig) -> tuple[str, ...]:
@@ -30,6 +30,17 @@ def derived_limits(rig: Rig) -> tuple[str, ...]:
         f"{', '.join(w.name for w in _judged(rig, b))}: {b.words}"
         for b in _derived(rig)
     )
+
+
+def _gpus(rig: Rig) -> Iterator[NcclLint]:
+    if rig.gpus.model is not None and set(rig.gpus.model) & set("\"'"):
+        yield _finding(
+            "gpus.model",
+            rig.gpus.model,
+            "warning",
+            "no GPU has quotes in its name: every look at the host will find another model than the rig's",
+            'write the name as nvidia-smi -L shows it, in one pair of quotes: model = "NVIDIA H200"',
+        )
 
 
 def _instruments(rig: Rig) -> Iterator[NcclLint]:

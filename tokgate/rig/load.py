@@ -25,6 +25,7 @@ from tokgate.rig.rules.host import broken_host
 from tokgate.rig.rules.instruments import broken_instruments
 from tokgate.rig.rules.names import broken_names
 from tokgate.rig.rules.nccl import broken_nccl
+from tokgate.rig.rules.numbers import broken_numbers
 from tokgate.rig.rules.prompts import broken_prompts
 from tokgate.rig.rules.sampling import broken_sampling
 from tokgate.rig.rules.settings import broken_settings
@@ -36,10 +37,13 @@ from tokgate.rig.workload import PromptSet, TextPrompts
 _FOLDER = "rigs"
 # The largest shipped one has 8 KiB. A parser takes minutes for what is no rig, a log or weights.
 _MOST_BYTES = 256 << 10
+# The deepest key has 5 parts. What is nested some hundred times deep is more than Python's own copying takes.
+_MOST_DEEP = 32
 _RULES = (
     broken_names,
     broken_arms,
     broken_settings,
+    broken_numbers,
     broken_host,
     broken_gpus,
     broken_nccl,
@@ -144,9 +148,8 @@ def _read(file: Path) -> dict[str, Any]:
                 found=f"more than {_MOST_BYTES >> 10} KiB, which no rig is",
                 do="name a rig's file: `tokgate rig list` has them",
             )
-        return tomllib.loads(
-            content.decode("utf-8-sig")
-        )  # Windows editors begin a file with a byte order mark
+        # Windows editors begin a file with a byte order mark.
+        data = tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         found, do = error.strerror or str(error), "make it a file that can be read"
     except UnicodeDecodeError as error:
@@ -154,7 +157,26 @@ def _read(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         # TOMLDecodeError, whose message names line and column; or a number or a nesting beyond Python's limits.
         found, do = f"invalid TOML: {error}", "mend that line"
+    else:
+        if not _deeper_than(data, _MOST_DEEP):
+            return data
+        found = f"tables in tables, more than {_MOST_DEEP} deep, which no rig has"
+        do = "mend its tables' names: `tokgate rig reference` has all that there are"
     raise RigError(tried=f"read the rig {file}", found=found, do=do)
+
+
+def _deeper_than(data: object, most: int) -> bool:
+    below = [data]
+    for _ in range(most):
+        below = [
+            child
+            for one in below
+            if isinstance(one, dict | list)
+            for child in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not below:
+            return False
+    return True
 
 
 def _expand(value: Any, places: Mapping[str, str]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from simbox.box import down, up
 from tests.sshd import Sshd, sshd
 from tokgate.hosts.connection import connect
 from tokgate.hosts.lease import lease
-from tokgate.records.doctor import Examination, Examined, State
+from tokgate.records.doctor import Examination, Examined, Remark, State
 from tokgate.rig.load import load_rig
 from tokgate.rig.machine import HostSpec
 from tokgate.rig.models import Rig
+from tokgate.session.doctor import software
+from tokgate.session.doctor.check import Case
 from tokgate.session.doctor.checks import CHECKS
 from tokgate.session.doctor.examine import examine
 
@@ -204,6 +207,26 @@ def test_a_host_behind_ssh(sshd: Sshd, tmp_path: Path) -> None:
     assert of(found, "host.reached").found.startswith(f"ssh://{sshd.user}@127.0.0.1:{sshd.port}: ")
     assert of(found, "host.tunnel").found == "a port of the host answers here through ssh"
     assert of(found, "host.clock").found.startswith("within ")
+
+
+@pytest.mark.sshd
+def test_a_host_that_is_lost_midway_is_at_fault_itself(tmp_path: Path) -> None:
+    """Not the rig's server.python, of which nothing is known then."""
+    server = Sshd(tmp_path)
+
+    def lose(case: Case) -> Iterator[Remark]:
+        server.stop()
+        yield from software.python(case)
+
+    checks = [replace(c, ask=lose) for c in CHECKS if c.name == "sglang.python"]
+    found = examine(behind(server), root=ROOT, reports=tmp_path, quick=True, checks=checks)
+    assert of(found, "sglang.python").state is State.UNKNOWN
+    assert not any("server.python" in (r.do or "") for r in found.results)
+    (failed,) = [r for r in found.results if r.state is State.FAIL]
+    assert failed.check == "host.reached"
+    assert "answered at first, and was lost while it was looked at: nothing accepts ssh" in failed.found
+    assert failed.do == "start sshd on the host, or correct the port in host.testinfra"
+    assert found.exit_code() == 11
 
 
 @pytest.mark.sshd

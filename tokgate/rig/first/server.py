@@ -38,7 +38,7 @@ _JOINED = (
 )
 _UNSEEN = (
     "# No [server.nccl]: how the GPUs are joined was not seen. Where NVLink does (`nvidia-smi topo -m`: NV and a number)",
-    "# none is wanted. Behind PCIe, with disable_custom_all_reduce = true above, this served a box of eight:",
+    "# none is wanted. Behind PCIe, with disable_custom_all_reduce = true in [server.args], this served a box of eight:",
 )
 
 

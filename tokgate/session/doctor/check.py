@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tokgate.errors import HostLost
 from tokgate.hosts.connection import Host
 from tokgate.records.doctor import Remark
 from tokgate.rig.models import Rig
@@ -38,6 +39,7 @@ class Case:
         self.reports = reports
         self._host = host
         self._why_no_host = why_no_host
+        self.lost: HostLost | None = None  # why the host, reached at first, did not answer a check any more
         self._cells: dict[str, _Cell] = {}
         self._guard = threading.Lock()
 

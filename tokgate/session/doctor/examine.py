@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokgate.records.doctor import Examination, Examined
+from tokgate.records.doctor import Examination, Examined, Remark
 from tokgate.rig.models import Rig
 from tokgate.session.rig_secrets import redactor_of
 
@@ -39,21 +39,16 @@ def examine(
     last = [c for c in asked if c in client.LAST]
     answers = {
         reach.NAME: Answered(
-            tuple(
-                Examined(
-                    check=reach.NAME,
-                    state=remark.state,
-                    tried=remark.tried or f"to see {reach.REACHED.looks}",
-                    found=remark.found,
-                    do=remark.do,
-                )
-                for remark in reached.remarks
-            ),
+            tuple(_examined(remark) for remark in reached.remarks),
             after - began,
         )
     }
     answers |= run_checks([c for c in asked if c not in last], case, said=said)
     answers |= run_checks(last, case, at_once=1, said=said)
+    if case.lost is not None and reached.host is not None:
+        # The others could not look: without a failure a host that is gone would be called ready.
+        lost = reach.lost(reached.host, case.lost)
+        answers[reach.NAME] = Answered((*answers[reach.NAME].results, _examined(lost)), after - began)
     # What was read on the host is clean already; a path of the rig itself may hold a secret, too.
     clean = redactor.clean
     order = [c.name for c in CHECKS if c.name in answers]
@@ -76,4 +71,14 @@ def examine(
             for one in answers[name].results
         ),
         check_seconds={name: round(answers[name].seconds, 3) for name in order},
+    )
+
+
+def _examined(remark: Remark) -> Examined:
+    return Examined(
+        check=reach.NAME,
+        state=remark.state,
+        tried=remark.tried or f"to see {reach.REACHED.looks}",
+        found=remark.found,
+        do=remark.do,
     )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tokgate.errors import HostFault
+from tokgate.errors import HostFault, HostLost
 from tokgate.hosts.connection import Host, connect
 from tokgate.records.doctor import Remark
 from tokgate.records.redactor import Redactor
@@ -65,6 +65,15 @@ def reach(rig: Rig, redactor: Redactor) -> Reached:
         return Reached(
             None, (failed,), why=f"{host.name} cannot be used: {fault.found.partition(':')[0]}"[:200]
         )
+
+
+def lost(host: Host, fault: HostLost) -> Remark:
+    """Return what it means that the host, reached at first, did not answer a later check."""
+    return Remark.fail(
+        f"{host.name} answered at first, and was lost while it was looked at: {fault.found}",
+        fault.do,
+        tried=fault.tried,
+    )
 
 
 def _measured(host: Host) -> Remark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokgate.errors import HostFault
+from tokgate.errors import HostFault, HostLost
 from tokgate.hosts.fingerprint import fingerprint, with_servers_python
 from tokgate.hosts.gpu_facts import gpu_facts
 from tokgate.hosts.gpu_health import read_health
@@ -101,6 +101,8 @@ def server_version(case: Case) -> str:
 def _server_starts(case: Case) -> None:
     try:
         server_version(case)
+    except HostLost:
+        raise
     except HostFault:
         raise NotLooked("server.python does not start; sglang.python says why") from None
 

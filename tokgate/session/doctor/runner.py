@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tokgate.errors import GateError
+from tokgate.errors import GateError, HostLost
 from tokgate.records.doctor import Examined, Remark, State
 
 from .check import Case, Check, NotLooked
@@ -71,6 +71,8 @@ def examine(check: Check, case: Case) -> tuple[Examined, ...]:
     except NotLooked as reason:
         return (_examined(check, Remark.unknown(f"not looked at: {reason}")),)
     except GateError as error:
+        if isinstance(error, HostLost) and case.lost is None:
+            case.lost = error
         unknown = Remark(state=State.UNKNOWN, found=error.found, do=error.do, tried=error.tried)
         return (_examined(check, unknown),)
     except Exception as error:  # noqa: BLE001 - a fault of a check is told, and hides none of the others

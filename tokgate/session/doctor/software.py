@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from tokgate.errors import HostFault
+from tokgate.errors import HostFault, HostLost
 from tokgate.parsers.metric_names import golden_families
 from tokgate.parsers.overwritten import read_overwritten
 from tokgate.records.doctor import Remark
@@ -27,6 +27,8 @@ INSTALL = "install SGLang for server.python, or correct server.python in the rig
 def python(case: Case) -> Iterator[Remark]:
     try:
         yield Remark.ok(server_version(case))
+    except HostLost:
+        raise  # of server.python nothing is known
     except HostFault as fault:
         yield Remark.fail(
             fault.found, "correct server.python in the rig: it must be an executable on the host"
