@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tokgate.records.verdict import EXIT_CODES, Outcome
 from tokgate.report.summary_md import LIMIT_BYTES
 
 from .workflows import ALONE, ROOT, Runner, script
@@ -219,12 +220,10 @@ def test_a_headline_is_text_and_nothing_else(runner: Runner) -> None:
     assert not list(runner.checkout.glob("owned"))
 
 
-def test_make_and_the_workflow_name_the_same_codes() -> None:
-    makefile = (ROOT / "Makefile").read_text()
+def test_the_workflow_names_the_codes_as_the_gate_does() -> None:
     cases = script("tell", "Set the check `tokgate`")
-    for code, word in ((10, "inconclusive"), (11, "invalid"), (12, "no-baseline"), (13, "regressed")):
-        assert f"words[{code}]={word}" in makefile
-        assert f'{code}) conclusion=failure title="{word.replace("-", " ")}' in cases
+    for word in (Outcome.INCONCLUSIVE, Outcome.INVALID, Outcome.NO_BASELINE, Outcome.REGRESSED):
+        assert f'{EXIT_CODES[word]}) conclusion=failure title="{word.value.replace("-", " ")}' in cases
 
 
 @pytest.mark.skipif(
