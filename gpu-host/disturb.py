@@ -4,7 +4,8 @@
 
 `load` and `kill` wait until a run in the folder RUNS has taken a few generations of that launch ("03-eagle3-2step"); MODULE is
 what the server's main process was started as: of that launch alone, whatever else runs on the host. One line on standard
-output says that it is there. They end with 0 where they did it, and with 1 where there was no server to kill.
+output says that it is there, a second one that it has done it, or has begun to: a load goes on until its time or the session ends.
+`kill` ends with 1 where there was no server to kill.
 """
 
 from __future__ import annotations
@@ -32,8 +33,14 @@ def main() -> None:
     run = _under_way(runs, launch := sys.argv[3])
     if load is not None:
         load()
-    elif not kill_server(f"{run}/{launch}/", sys.argv[4]):
+    elif kill_server(f"{run}/{launch}/", sys.argv[4]):
+        _done()
+    else:
         sys.exit("no server of that launch was found to kill")
+
+
+def _done() -> None:
+    print("done", flush=True)
 
 
 def _under_way(runs: Path, launch: str) -> str:
@@ -59,11 +66,14 @@ def _ready_to_load() -> Callable[[], None]:
 
     def load() -> None:
         matrix = torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda")
-        until = time.monotonic() + LOADED_S
+        until, begun = time.monotonic() + LOADED_S, False
         while time.monotonic() < until:
             for _ in range(20):
                 matrix @ matrix
             torch.cuda.synchronize()
+            if not begun:
+                _done()
+            begun = True
 
     return load
 

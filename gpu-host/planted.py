@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from host_install import PAIRS, Installed, make_pair
 from jobs import GATE, SPEED
@@ -204,7 +205,11 @@ def disturbed(
         return
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(place.serving / "pyc")}
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment
+        command,
+        bufsize=0,  # a line read ahead would lie in a buffer that select does not see
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env=environment,
     ) as process:
         try:
             assert process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
@@ -221,10 +226,16 @@ def disturbed(
                     do="see that this Python has a torch that sees the GPU",
                 )
             yield process
-            # Who holds its memory does so to the end; the others have done their work by now, or the fault was not there.
-            if command[2] != "hold" and process.poll() != 0:
+            # Who holds its memory did so from the start; the others have said by now that they did it, or the fault was not there.
+            if command[2] != "hold" and not _said_more(process.stdout):
                 say(
                     f"{step.name}: the fault was not planted: {shlex.join(command)} had not done it when the session ended"
                 )
         finally:
             process.kill()
+
+
+def _said_more(output: IO[bytes]) -> bool:
+    """Say whether another line can be read now."""
+    there, _, _ = select.select([output], [], [], 0)
+    return bool(there and output.readline())

@@ -78,11 +78,18 @@ def test_windows_are_not_made_worthless_by_noise(noise: float, most: float) -> N
 
 
 def test_a_first_value_is_called_only_where_chance_would_not_do_it() -> None:
-    tight, wide = (95.0, 100.0, 100.2, 99.9, 100.1), (95.0, 100.0, 103.0, 97.0, 101.0)
+    tight, wide = (85.0, 100.0, 100.2, 99.9, 100.1), (85.0, 100.0, 109.0, 91.0, 104.0)
 
     assert steadiness_of(tight).still_warming(0.02)
     assert steadiness_of(wide).may_be_warming(0.02)
-    assert not steadiness_of(wide).still_warming(0.02)
-    assert not steadiness_of((95.0, 100.0, 100.1)).still_warming(
-        0.02
-    )  # two others have no spread worth the name
+    assert not steadiness_of(wide).first_off(0.02)
+    assert not steadiness_of((85.0, 100.0, 100.1)).first_off(0.02)  # two others have no spread worth the name
+
+
+def test_a_first_value_that_moves_no_mean_by_the_floor_is_no_unfinished_warm_up() -> None:
+    """Cycles of one launch on a quiet H200, in ms: the window's median is right to 0.1 %."""
+    found = steadiness_of((6.09, 5.97, 5.97, 5.97, 5.98, 5.97))
+
+    assert found.first_off(0.01)
+    assert not found.still_warming(0.01)
+    assert found.median == pytest.approx(5.97, rel=0.001)

@@ -31,6 +31,17 @@ class Found(NamedTuple):
         return 0 if self.established else max(0, NEEDED_FOR_TREND - self.steadiness.n)
 
 
+def lone_first(found: Steadiness, floor: float) -> tuple[str, ...]:
+    """Say that a first value lies off the others, though what is made of them all hardly moves."""
+    if not found.first_off(floor) or found.still_warming(floor):
+        return ()
+    told = (
+        f"the first value is {found.first:+.1%} off the others; of {found.n} it moves their mean by "
+        f"{found.first / found.n:+.2%}, less than the floor ({floor:.1%})"
+    )
+    return (told,)
+
+
 def warm_up_do(workload: str) -> str:
     """Return the next step of a first value that lies off, where only one launch was looked at."""
     return (
@@ -64,7 +75,7 @@ def begins_off(rig: Rig, launch: LaunchEvidence, workload: str) -> bool | None:
     mine = series_of(good)[0].get(metric.name) if good else None
     if mine is None or len(mine.values) < 2:
         return None
-    return steadiness_of(mine.values).still_warming(floor_of(rig, metric).relative)
+    return steadiness_of(mine.values).first_off(floor_of(rig, metric).relative)
 
 
 def unsteady(rig: Rig, launch: LaunchEvidence, workload: str, series: Mapping[str, Series]) -> Found | None:
@@ -131,7 +142,7 @@ def _doubts(rig: Rig, found: Steadiness, floor: float, workload: str) -> list[Sh
                 f"{with_starts(rig, workload, NEEDED_FOR_TREND)}",
             )
         )
-        if found.may_be_warming(floor) and not found.still_warming(floor):
+        if found.may_be_warming(floor) and not found.first_off(floor):
             doubts.append(
                 Shortfall(
                     what=f"the first value is {found.first:+.1%} off the others, too few to tell whether by chance",

@@ -25,7 +25,7 @@ from tokgate.verdicts.metrics import floor_of, floor_text
 from tokgate.verdicts.more_starts import more_starts
 from tokgate.verdicts.run_again import with_starts
 from tokgate.verdicts.shortfall import Shortfall
-from tokgate.verdicts.unsteady import SPREAD, consistent_with, steady_metric, unsteady
+from tokgate.verdicts.unsteady import SPREAD, consistent_with, lone_first, steady_metric, unsteady
 
 CHECK = "steadiness"
 _OUTCOMES = {"none": Outcome.PASS, "drifted": Outcome.INVALID, "unsure": Outcome.INCONCLUSIVE}
@@ -84,7 +84,7 @@ def steadiness(rig: Rig, launch: LaunchEvidence, workload: str) -> tuple[Verdict
                 "in order: " + ", ".join(metric.bare(v) for v in series.values),
                 *((consistent_with(judged.busy),) if judged.busy is not None and problems else ()),
             ),
-            warnings=(*series.warnings, *found.warnings),
+            warnings=(*series.warnings, *found.warnings, *lone_first(found, floor.relative)),
             needs=more_starts(rig, judged.lacks_starts, workload),
             do=problems[0].do if problems else None,
             raw=established.raw,
