@@ -12,7 +12,19 @@ from pathlib import Path
 
 BUNDLE = Path(__file__).resolve().parent
 JOBS = (
-    *("gate", "selftest", "baselines", "aa", "planted", "visit", "clients", "captures", "killed"),
+    *(
+        "gate",
+        "selftest",
+        "baselines",
+        "aa",
+        "planted",
+        "patch",
+        "culprit",
+        "visit",
+        "clients",
+        "captures",
+        "killed",
+    ),
     *("doctor", "pytest", "install"),
 )
 BEGAN = "TOKGATE_GPU_HOST_BEGAN"  # on the host's monotonic clock: the time limit counts from there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from host_install import SERVING
 from ledger import Step
@@ -16,6 +17,8 @@ from tokgate.session.plan import has_nccl, plan_launches
 STORED = ("perf_tests/test_stored_baseline.py", "perf_tests/test_verify_share.py")
 GATE = ("perf_tests", "-m")
 SPEED = "eagle3 and not verify and not nccl"
+# Source patches of the bundle's SGLang, by name: what a session of two sides, or a search for the culprit, is tried with.
+PATCHES = "rigs/sglang-gpu/patches"
 # Jobs that start a server of their own (visit.py), and what they do with it.
 VISITS = {
     "visit": "clients,captures,killed",
@@ -53,6 +56,8 @@ def steps_of(job: str, words: Sequence[str], rig: Rig, more: Sequence[str], fits
         return _looks(rig, more)
     if job in VISITS:
         return _visits(job, words, rig, more)
+    if job in ("patch", "culprit"):
+        return (_patched(job, words, rig, more),)
     count = _count(job, words)
     selection = STORED if job == "baselines" else (*GATE, SPEED)
     return tuple(Step(f"{job}-{n}", "pytest", (*selection, *more)) for n in range(1, count + 1))
@@ -94,6 +99,21 @@ def _visits(job: str, words: Sequence[str], rig: Rig, more: Sequence[str]) -> tu
         Step(f"{job}-{arm}", "program", ("visit.py", "--arm", arm, "--do", VISITS[job], *more), VISIT_STARTS)
         for arm in words or known
     )
+
+
+def _patched(job: str, words: Sequence[str], rig: Rig, more: Sequence[str]) -> Step:
+    """One session with these patches, in order, on a copy of the installed SGLang, against it as it is."""
+    files = [f"{rig.checkout}/{PATCHES}/{word}.patch" for word in words]
+    known = sorted(path.stem for path in Path(str(rig.checkout), PATCHES).glob("*.patch"))
+    if not words or any(word not in known for word in words):
+        give_up(
+            tried=f"begin {job}",
+            found=f"{' '.join(words) or 'nothing'} behind it",
+            do=f"name patches of {PATCHES}, in order: {', '.join(known)}",
+        )
+    options = [option for file in files for option in ("--patch", file)]
+    culprit = ["--culprit"] if job == "culprit" else []
+    return Step(f"{job}-{'+'.join(words)}", "pytest", (*GATE, job, *culprit, *options, *more))
 
 
 def _looks(rig: Rig, more: Sequence[str]) -> tuple[Step, ...]:

@@ -2,7 +2,7 @@
 # The gate on an offline GPU host, from a bundle (make gpu-bundle):
 #
 #   run.sh [--rig h200] [--time-limit S] [--out DIR] [--dry-run] gate | selftest | baselines N | aa N | planted NAME |
-#          visit [ARM] | clients [ARM] | captures [ARM] | killed [ARM] | doctor | pytest | install
+#          patch NAME… | culprit NAME… | visit [ARM] | clients [ARM] | captures [ARM] | killed [ARM] | doctor | pytest | install
 #
 # run.sh --help tells all options; docs/gpu-host.md tells the rest. $PYTHON is the Python that has torch (python3).
 set -euo pipefail

@@ -157,6 +157,24 @@ def test_a_step_too_many_is_planted_into_the_arm_that_a_sweep_varies(rig: Rig) -
     assert step.starts == len(sweep_launches(broken))
 
 
+def test_patches_are_measured_in_the_order_in_which_they_are_named(rig: Rig) -> None:
+    (step,) = steps_of("culprit", ("comment", "verify-2"), rig, RIG, lambda _: True)
+    named = [word for word in step.words if word.endswith(".patch")]
+    assert [Path(name).stem for name in named] == ["comment", "verify-2"]
+    assert all(Path(name).is_file() for name in named)
+    assert "--culprit" in step.words
+    (alone,) = steps_of("patch", ("verify-2",), rig, RIG, lambda _: True)
+    assert "--culprit" not in alone.words
+
+
+def test_a_patch_that_the_bundle_has_not_is_refused_with_those_it_has(
+    rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        steps_of("patch", ("verify-3",), rig, RIG, lambda _: True)
+    assert "comment, verify-1, verify-2, verify-5" in capsys.readouterr().err
+
+
 def test_the_doctor_looks_and_starts_nothing(rig: Rig) -> None:
     steps = steps_of("doctor", (), rig, RIG, lambda _: True)
     assert [(step.tool, step.starts) for step in steps] == [("look", 0), ("look", 0)]
