@@ -4,9 +4,23 @@ They are read as text and sent over stdin, nothing is installed on the host. Eac
 `main(argument)`, which takes and returns JSON values.
 """
 
+import ast
 from importlib.resources import files
+
+PARTS = f"{__name__}.parts"
 
 
 def source(name: str) -> str:
     """Return the text of the script `name` (without .py)."""
     return (files(__name__) / f"{name}.py").read_text(encoding="utf-8")
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """Return the modules of parts/ that a script imports, by full name, each behind those that it imports itself."""
+    found: dict[str, str] = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PARTS}."):
+            name = str(node.module)
+            part = source(name.removeprefix(f"{__name__}.").replace(".", "/"))
+            found.update({k: v for k, v in {**parts_of(part), name: part}.items() if k not in found})
+    return found

@@ -1,6 +1,7 @@
 """Calls `main(argument)` of the script that arrives on stdin and prints what it returns.
 
-stdin: one JSON line (source, name, argument, nonce). stdout: noise, then one line `<nonce> {JSON}`.
+stdin: one JSON line (source, name, argument, nonce, parts). `parts`: module -> text of what the script imports of this
+project; nothing else of it is on the host. stdout: noise, then one line `<nonce> {JSON}`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,21 @@ import json
 import linecache
 import sys
 import traceback
+import types
 from typing import Any
+
+
+def add_module(name: str, text: str) -> None:
+    """Make `import name` work, its packages empty."""
+    above = name.rpartition(".")[0]
+    if above and above not in sys.modules:
+        add_module(above, "")
+    module = types.ModuleType(name)
+    if not text:
+        module.__path__ = []
+    sys.modules[name] = module
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    exec(compile(text, name, "exec"), module.__dict__)  # noqa: S102 - as in main
 
 
 def main() -> None:
@@ -20,6 +35,8 @@ def main() -> None:
     source, name = request["source"], request["name"]
     # So that a traceback quotes the lines of a file that does not exist here.
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    for module, text in request.get("parts", {}).items():
+        add_module(module, text)
     space: dict[str, Any] = {"__name__": "host_script", "__file__": name}
     try:
         exec(compile(source, name, "exec"), space)  # noqa: S102 - running what the gate sent is this file's job

@@ -9,11 +9,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 LOCK_LIMIT_S = 5.0
+LOOK_S = 1.0  # of who looks after a lease
 
 
 def main(argument: dict[str, Any]) -> dict[str, Any]:
@@ -109,6 +113,9 @@ def why_stale(lease: dict[str, Any]) -> str | None:
     age = age_of(lease)
     if age <= lease["limit_s"]:
         return None
+    # Its supervisors end its servers at the same limit: as long as one is left here, the gate is not proven dead.
+    if marked(lease.get("owner")):
+        return None
     return f"its owner on {lease['where']} has not been heard of for {age:.0f} s (limit {lease['limit_s']:.0f} s)"
 
 
@@ -118,10 +125,58 @@ def age_of(lease: dict[str, Any]) -> float:
     return now - lease["beat"] if lease["host_boot"] == boot_id() else now
 
 
+def marked(owner: Any) -> list[int]:
+    """Return the processes of this machine that a run has started, as far as they let themselves be seen."""
+    start = f"TOKGATE_MARK={owner}/".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(v.startswith(start) for v in variables) and start_of(int(entry.name)) is not None:
+                found.append(int(entry.name))
+    return found
+
+
+def undertake(argument: dict[str, Any]) -> None:
+    """Stay until the gate has gone, and take its lease away when it is proven dead: {"folder", "token", "most_s"}.
+
+    The end of standard input proves nothing, for a dropped connection is a fault of the network; nor does it always come: of a
+    network that is down nobody is told. So the lease itself is looked at, a small file every second.
+    """
+    if os.getpid() != os.getsid(0):
+        os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    folder = Path(argument["folder"])
+    print("here", flush=True)
+    deadline: float | None = None
+    while deadline is None or time.monotonic() < deadline:
+        with Lock(folder / "lock"):
+            lease = load(folder / "lease.json")
+            if lease is None or lease.get("token") != argument["token"]:
+                return
+            if why_stale(lease) is not None and not marked(lease.get("owner")):
+                (folder / "lease.json").unlink()
+                return
+        if deadline is not None:
+            time.sleep(LOOK_S)
+        elif select.select([0], [], [], LOOK_S)[0] and not os.read(0, 4096):
+            deadline = time.monotonic() + argument["most_s"]
+
+
+def undertake_what_stdin_says() -> None:
+    undertake(json.loads(sys.stdin.buffer.readline()))
+
+
 def shown(lease: dict[str, Any]) -> dict[str, Any]:
     visible = {k: v for k, v in lease.items() if k not in ("token", "beat", "host_boot")}
     if "beat" in lease:
         visible["heard_s_ago"] = age_of(lease)
+        visible["still_here"] = (
+            marked(lease.get("owner")) if visible["heard_s_ago"] > lease["limit_s"] else []
+        )
     return visible
 
 

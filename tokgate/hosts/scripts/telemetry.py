@@ -1,6 +1,7 @@
 """Watches a host while it is measured: its load, and what nvidia-smi streams about its GPUs.
 
-stdin: one JSON line, then nothing; at its end the watching ends, so that it never outlives the gate:
+stdin: one JSON line, then nothing; at its end the watching ends, so that it never outlives the gate, and so it does when the
+server that is watched is gone:
     {"period_s": 0.2, "limit_s": 3600, "server": {"pid": 1, "start_ticks": 2, "sid": 1, "mark": text} or null,
      "gpus": {"argv": [...], "rows": 8, "most_s": 20} or null,
      "holders": {"argv": [...], "pid_cell": 2, "most_s": 4} or null}          most_s: answers a second, of what is kept
@@ -50,6 +51,8 @@ MOST_PROCESSES = 4096
 SHOWN = 500
 ANCESTORS = 64
 END_S = 0.5
+# A gate that is still there ends the watching sooner than this after its server has died.
+LEFT_S = 15.0
 
 
 def main() -> None:
@@ -264,6 +267,7 @@ class Watcher:
         self._pid_cell = (order["holders"] or {}).get("pid_cell", 0)
         self._count: dict[str, int] = {}
         self._known: set[tuple[int, int | None]] = set()
+        self._server_seen: float | None = None
         self._selector = selectors.DefaultSelector()
         self._selector.register(0, selectors.EVENT_READ, None)
         self._streams: list[Stream] = []
@@ -285,6 +289,8 @@ class Watcher:
         while True:
             now = time.monotonic()
             if now >= due:
+                if self._server_left(now):
+                    return
                 self._say("host", **host_load())
                 # Late once is not early the next time.
                 due = max(due + self._period_s, now)
@@ -302,6 +308,18 @@ class Watcher:
                         return
                 else:
                     self._listen(key.data)
+
+    def _server_left(self, now: float) -> bool:
+        """Say whether the server has been gone for so long that nobody watches any more.
+
+        Its supervisor ends it when the gate is gone. Of a network that is down nobody is told, and this program neither.
+        """
+        if self._server is None:
+            return False
+        row = stat(self._server["pid"])
+        if row is not None and row[3] == self._server["start_ticks"]:
+            self._server_seen = now
+        return self._server_seen is not None and now - self._server_seen > LEFT_S
 
     def _listen(self, stream: Stream) -> None:
         answers = stream.read()
