@@ -94,3 +94,21 @@ def planted(playing: Playing, plant: Plant, capsys: pytest.CaptureFixture[str]) 
 def harmed(playing: Playing, harm: Harm) -> GateRun:
     """Return the session whose probe had a bad day."""
     return playing.told(("harmed", harm))
+
+
+@pytest.fixture
+def costs(playing: Playing) -> GateRun:
+    """Return the session on a change that delays verify."""
+    return playing.told("costs")
+
+
+@pytest.fixture
+def nothing(playing: Playing) -> GateRun:
+    """Return the session on a change that changes nothing."""
+    return playing.told("nothing")
+
+
+@pytest.fixture
+def breaks(playing: Playing) -> GateRun:
+    """Return the session on a change that breaks the start."""
+    return playing.told("breaks")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.gate.machine import marked, wait_for
 
-from . import phase_stories
+from . import patch_stories, phase_stories
 from .gate_run import GateRun, play
 from .playing import on_time
 from .rows import ROWS
@@ -89,5 +89,8 @@ STORIES: dict[str, Callable[[Path], GateRun]] = {
     "good": good,
     "traced": traced,
     "phases": phase_stories.healthy,
+    "costs": patch_stories.costs,
+    "nothing": patch_stories.nothing,
+    "breaks": patch_stories.breaks,
 }
 SEEDED: dict[str, Callable[[Path, int], GateRun]] = {"both": both, "drawn_loss": drawn_loss}

@@ -20,8 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .bounds import MODES, by_modes, runs_to_confirm
-from .decision import Rule, Wants
+from tokgate.records import Outcome
+
+from .bounds import MODES, Bounds, by_modes, runs_to_confirm
+from .decision import Kind, Rule, Wants
 from .judged import beyond_limit
 from .levels import Floats
 
@@ -66,6 +68,33 @@ def against_ratio(now: int, beyond: int, before: int, agreed: Sequence[int], *, 
     return against_twin(beyond, before + now - beyond, agreed)
 
 
+def against_side(beyond: tuple[int, int], agreed: Sequence[int], *, timed: bool) -> Confirmation:
+    """Of a change's head against its base, which are one server but for the change.
+
+    `beyond`: runs of the head that are worse than the base, and of the base that are better than the head, each by itself;
+    at least AGREE of each are needed. `agreed`: as for `against_twin`; `timed`: whether it is a number that restarts may
+    move. However large the loss, two modes are asked about: both sides may fall into either, whatever they lie apart.
+    """
+    lacking = Wants(now=max(0, AGREE - beyond[0]), before=max(0, AGREE - beyond[1]))
+    if lacking != Wants() or not timed:
+        return Confirmation(lacking == Wants(), None, lacking)
+    # A head as good as the base, or a base as slow as the head, is of the other side's mode.
+    return against_twin(beyond[0], beyond[1], agreed)
+
+
+def once_better(
+    outcome: Outcome, found: Bounds, rule: Rule, kind: Kind, *, floor: float, runs: tuple[int, int]
+) -> Wants | None:
+    """Return what a head that looks better than its base by more than the floor wants before it passes; None: nothing.
+
+    `runs`: of head and base. One run of each, of which the base's met a busy machine, looks the same: on two cores that others
+    used a change that costs 10 % stood 123 % above its base.
+    """
+    lacking = Wants(now=max(0, AGREE - runs[0]), before=max(0, AGREE - runs[1]))
+    better = outcome in (Outcome.PASS, Outcome.IMPROVED) and float(found.loss) < -floor
+    return lacking if kind == "side" and rule.confirm and better and lacking != Wants() else None
+
+
 def against_fixed(
     now: Floats, limit: float, rule: Rule, stored: Sequence[Floats], *, loss: float
 ) -> Confirmation:
@@ -89,6 +118,13 @@ def against_fixed(
 def of_one_mode(sessions: Sequence[Floats], apart: float) -> tuple[int, ...]:
     """Return the sizes of those sessions whose runs lie closer together than half of what the sides are apart."""
     return tuple(len(group) for group in sessions if len(group) > 1 and np.ptp(group) < apart / 2)
+
+
+def all_of_one_mode(sessions: Sequence[Floats], apart: float) -> tuple[int, ...]:
+    """Return the same where none speaks for two modes; () where a session's own runs lie as far apart: those that agree are then luck."""
+    several = sum(len(group) > 1 for group in sessions)
+    agreed = of_one_mode(sessions, apart)
+    return agreed if len(agreed) == several else ()
 
 
 def of_agreeing(beyond: int) -> Confirmation:

@@ -11,8 +11,19 @@ from typing import Literal
 
 import numpy as np
 
+from tokgate.records import Outcome
+
 from .bounds import DETECT, Bounds, of_stored, of_twins, spent
-from .confirm import against_ratio, against_stored, against_twin, of_agreeing, of_one_mode
+from .confirm import (
+    against_ratio,
+    against_side,
+    against_stored,
+    against_twin,
+    all_of_one_mode,
+    of_agreeing,
+    of_one_mode,
+    once_better,
+)
 from .decision import Decision, Rule
 from .judged import (
     beyond_limit,
@@ -34,21 +45,21 @@ def decide(
     before: Sequence[RunValues],
     rule: Rule,
     *,
-    kind: Literal["twin", "stored"],
+    kind: Literal["twin", "side", "stored"],
     history: Sequence[RunValues] = (),
     limit_ratio: float | None = None,
     moved: float | None = 0.0,
     beside: Sequence[RunValues] = (),
 ) -> Decision:
-    """Compare the runs of an arm with those of its twin in this session, or with those of a stored baseline.
+    """Compare the runs of an arm with those of its twin in this session, with those of the base of a change, or with stored ones.
 
     `history`: further runs of the same configuration that tell how much its runs differ, e.g. the stored ones beside a
     twin. `limit_ratio`: what now / before is held against, as `against_limit` holds a value against a limit; loss,
     bounds and `smallest` are then relative to that, change and interval still to the twin. `moved`: relative, what the
     machine itself has moved by meanwhile, as the controls of a session lie apart: a loss must surely be larger, else a
     drift just below what voids a session looks like one (benchmarks/decisions.py, "warming"); None where that is unknown,
-    and then none is called. `beside`: stored runs of
-    the twin, which tell as those of `history` whether restarts on this machine have two modes. ValueError on an empty
+    and then none is called. `beside`: further runs of
+    the twin, or of other arms, which tell as those of `history` whether restarts on this machine have two modes. ValueError on an empty
     side, a value that is not positive and finite, a limit that is not, or one on plain differences.
     """
     if limit_ratio is not None and not (rule.ratio and math.isfinite(limit_ratio) and limit_ratio > 0):
@@ -64,7 +75,7 @@ def decide(
         more_now: int = 0, more_before: int = 0, more_sessions: int = 0
     ) -> tuple[Spread, float | None]:
         runs_now = len(sides.now) + more_now
-        if kind == "twin":
+        if kind != "stored":
             runs_before = sum(len(group) for group in sides.before) + more_before
             return (
                 of_twins(
@@ -101,7 +112,12 @@ def decide(
     else:
         others = [*sides.history, *groups_of(beside, rule)]
         agreed = of_one_mode(others, abs(difference - held_to))
-        if limit_ratio is not None:
+        if kind == "side":
+            # Mirrored: those of the base that the mean of the head misses.
+            better = beyond_limit(-np.concatenate(sides.before), -float(sides.now.mean()), rule)
+            agreed = all_of_one_mode(others, abs(difference))
+            confirmation = against_side((beyond, better), agreed, timed=rule.timed)
+        elif limit_ratio is not None:
             confirmation = against_ratio(len(sides.now), beyond, runs_before, agreed, loss=float(found.loss))
         elif rule.same_configuration:
             confirmation = against_twin(len(sides.now), runs_before, agreed)
@@ -109,15 +125,19 @@ def decide(
             confirmation = of_agreeing(beyond)
     confirmed = confirmation.confirmed or not rule.confirm
     outcome = outcome_of(found, confirmed=confirmed)
-    wants = wants_of(
-        judged,
-        found,
-        rule,
-        kind,
-        outcome=outcome,
-        lacking=confirmation.lacking,
-        mixed=sides.mixed,
-    )
+    once = once_better(outcome, found, rule, kind, floor=floor, runs=(len(sides.now), runs_before))
+    if once is not None:
+        outcome, wants = Outcome.INCONCLUSIVE, once
+    else:
+        wants = wants_of(
+            judged,
+            found,
+            rule,
+            kind,
+            outcome=outcome,
+            lacking=confirmation.lacking,
+            mixed=sides.mixed,
+        )
     total, between_sessions = spread()
     return Decision(
         kind=kind,

@@ -9,7 +9,7 @@ from tokgate.records.record import Record
 
 CONFIDENCE = 0.95  # of the interval that is printed; what decides is stricter
 
-Kind = Literal["twin", "stored", "limit"]
+Kind = Literal["twin", "side", "stored", "limit"]
 
 
 class Rule(Record):

@@ -47,6 +47,10 @@ def wants_of(
         )
 
     for more in range(1, MOST + 1):
+        if kind == "side":  # both sides of a change take turns
+            if (wants := settled(more_now=more, more_before=more)) is not None:
+                return wants
+            continue
         if (wants := settled(more_now=more)) is not None:
             return wants
         # Two controls beside one arm: the arm first, then both in turn.

@@ -9,14 +9,19 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
+from itertools import pairwise
 
 from tokgate.records import RunInfo
 from tokgate.rig.models import Rig
 
 MAIN_JOB, WITH_NCCL = "eagle3", "'eagle3 or nccl'"
+PATCH_ALONE, WITH_PHASES = "patch", "'patch or verify'"
 # As long as restarts of a server that loads its weights take: below it, doubling what a quick rig has buys nothing.
 _LEAST_S = 600
-_KEPT_OPTIONS = ("--rig", "--rig-set", "--baselines", "--report-dir", "--wait-for-lease")
+_KEPT_OPTIONS = (
+    "--rig", "--rig-set", "--baselines", "--report-dir", "--wait-for-lease", "--sglang-repo", "--base", "--head", "--patch",
+)  # fmt: skip
+_KEPT_FLAGS = ("--instrumented",)
 _FOLLOWS = r"(?=[\s.,;:)`]|$)"
 
 
@@ -26,9 +31,9 @@ def measure(rig: Rig, marks: str = MAIN_JOB, changed: Mapping[str, float] | None
     return f"pytest perf_tests -m {marks} --rig {shlex.quote(rig.name)}{sets}"
 
 
-def with_longer_restarts(rig: Rig) -> str:
+def with_longer_restarts(rig: Rig, marks: str = MAIN_JOB) -> str:
     """Return the command that gives a session twice as long for restarts."""
-    return measure(rig, changed={"sampling.gpu_time_s": max(_LEAST_S, 2 * rig.sampling.gpu_time_s)})
+    return measure(rig, marks, {"sampling.gpu_time_s": max(_LEAST_S, 2 * rig.sampling.gpu_time_s)})
 
 
 def with_restarts(rig: Rig, of_an_arm: int) -> str:
@@ -61,6 +66,8 @@ def as_typed(step: str, info: RunInfo) -> str:
     """Return a next step that can be typed where the run was made: its promises, its rig as named, its other options."""
     rig, options = options_given(info)
     given = "".join(f" {option}" for option in options)
+    if _marks_of(info) == PATCH_ALONE:  # what a change costs was all that was asked
+        step = re.sub(rf"(\bpytest perf_tests -m ){MAIN_JOB}(?= --rig )", rf"\g<1>{PATCH_ALONE}", step)
     step = re.sub(
         rf"(\bpytest perf_tests -m (?:'[^']*'|\S+) --rig ){re.escape(shlex.quote(info.rig))}{_FOLLOWS}"
         rf"(?!{re.escape(given)})",
@@ -71,6 +78,15 @@ def as_typed(step: str, info: RunInfo) -> str:
     return re.sub(r"\bpytest perf_tests(?=[\s`.,]|$)", lambda _: f"pytest {info.promises}", step)
 
 
+def _marks_of(info: RunInfo) -> str | None:
+    """Return what stood behind -m in the run's selection."""
+    try:
+        words = shlex.split(info.selection)
+    except ValueError:
+        return None
+    return next((after for word, after in pairwise(words) if word == "-m"), None)
+
+
 def options_given(info: RunInfo) -> tuple[str, list[str]]:
     """Return the rig as typed, and the other options of the recorded command that say what is measured and where."""
     rig, found = info.rig, []
@@ -79,6 +95,9 @@ def options_given(info: RunInfo) -> tuple[str, list[str]]:
     except ValueError:  # recorded by somebody else's hand
         return rig, []
     for word in words:
+        if word in _KEPT_FLAGS:
+            found.append(word)
+            continue
         option, joined, value = word.partition("=")
         if option not in _KEPT_OPTIONS:
             continue

@@ -1,0 +1,210 @@
+"""Promise: a change to SGLang does not make the server slower than its base, measured beside it on one machine in one session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.records.side import BASE, HEAD, SidesMade
+from tokgate.rig.models import Rig
+from tokgate.verdicts.arm_runs import History, run_by_run
+from tokgate.verdicts.arm_runs import warnings_of as warnings_of_runs
+from tokgate.verdicts.clocks import uneven_runs
+from tokgate.verdicts.concluded import concluded
+from tokgate.verdicts.copied import copied
+from tokgate.verdicts.decision_words import against, lacks_confirmation, why
+from tokgate.verdicts.establish import Established, establish_workload, invalid
+from tokgate.verdicts.family import BESIDE_SPEED
+from tokgate.verdicts.instrumented_words import headline as instrumented_headline
+from tokgate.verdicts.metrics import floor_of, floor_text
+from tokgate.verdicts.questions import SPEED
+from tokgate.verdicts.run_again import measure
+from tokgate.verdicts.run_values import values_now
+from tokgate.verdicts.shortfall import Shortfall
+from tokgate.verdicts.side_compare import ComparedSides, compared_sides, metrics_of
+from tokgate.verdicts.side_faults import did_not_start, unimported_words
+from tokgate.verdicts.side_words import labels, subject_words
+from tokgate.verdicts.subjects import on_side
+from tokgate.verdicts.two_sides import of_two_sides
+from tokgate.verdicts.validity import between_runs
+
+CHECK = "patch"
+ALONE = "patch"  # the mark of this promise
+CULPRIT = "culprit"  # and that of the search for the part of a change that costs
+
+
+def patch(
+    rig: Rig,
+    heads: Sequence[LaunchEvidence],
+    bases: Sequence[LaunchEvidence],
+    workload: str,
+    *,
+    made: SidesMade | None,
+    history: History | None = None,
+    beside: Sequence[Sequence[LaunchEvidence]] = (),
+) -> tuple[Verdict, ...]:
+    """Judge one arm and workload: one verdict per metric, the throughput first.
+
+    `heads`, `bases`: all server runs of the arm on either side of the change, in order of time. `made`: what the sides are
+    made of. `history`: stored runs of the arm. `beside`: runs of other arms and sides, a group each, which tell whether
+    restarts here have two modes; those that cannot be judged tell nothing.
+    """
+    first = heads[0]
+    shortfalls = list(_unfit(rig, heads, bases, workload, made))
+    if shortfalls:
+        return (_refused(shortfalls, heads, bases, workload),)
+    sides: list[tuple[Established, ...]] = []
+    for launches in (heads, bases):
+        found = [establish_workload(rig, one, workload, check=CHECK) for one in launches]
+        refused = next((one for one in found if isinstance(one, Verdict)), None)
+        if refused is not None:
+            side = launches[0].launch.side or HEAD
+            headline = refused.headline.replace(f"{CHECK} on ", f"{CHECK}, {side}: ", 1)
+            return (refused.model_copy(update={"headline": headline, "arm": first.launch.arm}),)
+        sides.append(tuple(one for one in found if isinstance(one, Established)))
+    on_head, on_base = sides
+    shortfalls = [*copied((*heads, *bases)), *uneven_runs([*heads, *bases], workload)]
+    shortfalls += between_runs(rig, [_as_arm(one) for one in bases], workload)
+    if shortfalls:
+        return (_refused(shortfalls, heads, bases, workload),)
+    around = [
+        tuple(one for one in group if isinstance(one, Established))
+        for group in ([establish_workload(rig, e, workload, check=CHECK) for e in one] for one in beside)
+    ]
+    compared = tuple(compared_sides(rig, on_head, on_base, workload, history=history or {}, beside=around))
+    wanted = metrics_of(rig, first.launch.arm, workload)
+    if wanted[0].name not in {one.metric.name for one in compared}:
+        shortfall = Shortfall(
+            what=f"{wanted[0].name} is not known of every run: {on_head[0].why_missing(wanted[0].name)}",
+            do="see the raw bodies of these launches",
+        )
+        return (_refused([shortfall], heads, bases, workload),)
+    return tuple(_verdict(rig, one, on_head, on_base, made=made) for one in compared)
+
+
+def _unfit(
+    rig: Rig,
+    heads: Sequence[LaunchEvidence],
+    bases: Sequence[LaunchEvidence],
+    workload: str,
+    made: SidesMade | None,
+) -> list[Shortfall]:
+    if not bases:
+        return [
+            Shortfall(
+                what=f"the base was not measured in {workload}",
+                do=f"measure both sides: {measure(rig, ALONE)}",
+            )
+        ]
+    failed = did_not_start(heads, bases, made)
+    return [failed] if failed is not None else []
+
+
+def _refused(
+    shortfalls: list[Shortfall],
+    heads: Sequence[LaunchEvidence],
+    bases: Sequence[LaunchEvidence],
+    workload: str,
+) -> Verdict:
+    found = invalid(CHECK, shortfalls, launch=heads[0], workload=workload)
+    headline = f"{CHECK} on {heads[0].launch.arm}: {shortfalls[0].what}"
+    ids = tuple(one.launch.id for one in (*heads, *bases))
+    return found.model_copy(update={"headline": headline, "launches": ids})
+
+
+def _verdict(
+    rig: Rig,
+    found: ComparedSides,
+    heads: Sequence[Established],
+    bases: Sequence[Established],
+    *,
+    made: SidesMade | None,
+) -> Verdict:
+    metric, decision = found.metric, found.decision
+    arm, workload = heads[0].launch.launch.arm, heads[0].workload
+    subject, (_, base) = subject_words(rig.sides), labels(made)
+    measured = of_two_sides(
+        CHECK,
+        decision,
+        metric,
+        heads,
+        bases,
+        label=f"{base} ({bases[0].launch.launch.id})",
+        headline=subject,
+        kind="side",
+    )
+    told = concluded(
+        rig,
+        decision,
+        found.asked,
+        metric,
+        measured=measured,
+        look=_look(rig, made, lossless=metric.name == "accept_length"),
+        twin=on_side(arm, BASE),
+    )
+    told = _named(_noted(rig, told, found), arm)
+    headline = (
+        f"{metric.words} {metric.text(decision.now)} with {subject}, {metric.bare(decision.before)} without, on {arm} in "
+        f"{workload}: {decision.change:+.1%}, {against(decision)} its base, {why(decision, told.needs)}"
+    )
+    if rig.sides is not None and rig.sides.question == "instrumented" and metric.name in SPEED:
+        headline = instrumented_headline(decision, made, headline)
+    elif decision.outcome is Outcome.REGRESSED:
+        headline = f"{subject} costs {decision.loss:.1%}: {headline}"
+    elif decision.outcome is Outcome.IMPROVED:
+        headline = f"{subject} gains {-decision.loss:.1%}: {headline}"
+    values = (*values_now(heads, metric.name), *values_now(bases, metric.name))
+    return told.model_copy(
+        update={
+            "headline": headline,
+            "launches": tuple(one.launch.launch.id for one in (*heads, *bases)),
+            "evidence": (*told.evidence, *run_by_run(values, metric)),
+            "warnings": (
+                *told.warnings,
+                *unimported_words([one.launch for one in heads]),
+                *warnings_of_runs(heads, metric.name),
+                *warnings_of_runs(bases, metric.name),
+            ),
+        }
+    )
+
+
+def _noted(rig: Rig, told: Verdict, found: ComparedSides) -> Verdict:
+    """Return the verdict with its floor; of the time to the first token a note where nothing is decided.
+
+    That spreads too wide for a promise on most machines: a loss that is established is called, and no restart is spent on
+    the rest.
+    """
+    decision = found.decision
+    undecided = decision.outcome is Outcome.INCONCLUSIVE and not lacks_confirmation(decision)
+    if undecided and found.metric.name in BESIDE_SPEED:
+        return told.model_copy(update={"outcome": Outcome.PASS, "wanted": {}, "needs": None, "do": None})
+    return told.model_copy(update={"floor": floor_text(floor_of(rig, found.metric), found.metric)})
+
+
+def _named(told: Verdict, arm: str) -> Verdict:
+    """Return the verdict with the base called by what it is, and not as `wanted` has it."""
+    own = on_side(arm, BASE)
+    texts = {"needs": told.needs, "do": told.do}
+    return told.model_copy(
+        update={
+            key: text.replace(own, "its base") if text is not None else None for key, text in texts.items()
+        }
+    )
+
+
+def _look(rig: Rig, made: SidesMade | None, *, lossless: bool) -> str:
+    """Say where a loss leads: to the part of the change that costs, where it has parts, else into the change itself."""
+    units = made.units if made is not None else ()
+    if rig.sides is not None and rig.sides.question == "instrumented":
+        return "take it out before you quote a number of this server, or measure what each part costs: one --patch a part"
+    if len(units) > 1:
+        return f"which of its {len(units)} parts costs what: {measure(rig, CULPRIT)} --culprit"
+    if lossless:
+        return "acceptance has moved: look at what the change does to the draft model's input or to sampling"
+    return "which phase it lies in tells 'Head against base' in the report; then read the change there"
+
+
+def _as_arm(launch: LaunchEvidence) -> LaunchEvidence:
+    """Return a launch of the base as one of its arm, so that its runs are held against each other as any arm's."""
+    return launch.model_copy(update={"launch": launch.launch.model_copy(update={"role": "restart"})})
