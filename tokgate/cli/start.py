@@ -6,12 +6,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
+
+
+# `git bisect run` takes 1 to 124 for "bad" and 126, 127 as well; 125 skips a commit, and 128 and more end it.
+STOPS_GIT = 128
+_FOR_GIT = (0, 1, 125)
 
 
 def start() -> NoReturn:
@@ -20,8 +25,21 @@ def start() -> NoReturn:
     with loading():
         from tokgate.cli.main import main  # noqa: PLC0415 - Ctrl-C is heeded before it
 
-    main(prog_name="tokgate")
+    try:
+        main(prog_name="tokgate")
+    except SystemExit as ended:
+        raise SystemExit(for_git(ended.code, sys.argv[1:])) from None
     raise SystemExit(0)
+
+
+def for_git(code: object, words: Sequence[str]) -> object:
+    """Return the exit code: of `tokgate bisect` none that git takes for a bad commit, but the one that says so.
+
+    A slip on the way there (`--root` of another folder, an option in the wrong place, a full disk) must not blame a commit.
+    """
+    if "bisect" not in words or code is None or code in _FOR_GIT:
+        return code
+    return code if isinstance(code, int) and code >= STOPS_GIT else STOPS_GIT
 
 
 @contextmanager
