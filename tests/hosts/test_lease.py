@@ -16,6 +16,7 @@ from tokgate.errors import LeaseFault
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.lease import holder_of, lease
 from tokgate.hosts.scripts.lease import Lock
+from tokgate.hosts.undertaker import Undertaker
 from tokgate.rig.machine import HostSpec
 
 # Takes the lease, says so, and holds it until its stdin ends.
@@ -199,3 +200,69 @@ def test_it_is_the_same_behind_ssh(sshd: Sshd, tmp_path: Path) -> None:
         holder = holder_of(host)
         assert holder is not None
         assert holder.ours
+
+
+def marked(owner: str) -> subprocess.Popen[bytes]:
+    """Start something that a run has started."""
+    environment = {"TOKGATE_MARK": f"{owner}/01-baseline/ab12"}
+    return subprocess.Popen(["/bin/sleep", "600"], env=environment, start_new_session=True)
+
+
+def test_an_unheard_owner_elsewhere_is_not_dead_while_what_it_started_runs_here(
+    host: Host, file: Path
+) -> None:
+    with lease(host, "run-1"):
+        change(file, machine="elsewhere", where="me@elsewhere", beat=-1e6)
+        with marked("run-1") as server:
+            with (
+                pytest.raises(LeaseFault, match=rf"still runs there: pid {server.pid}"),
+                lease(host, "run-2"),
+            ):
+                pass
+            server.kill()
+        with lease(host, "run-2") as held:
+            assert held.took_over is not None
+
+
+def wait_until(gone: Path) -> None:
+    deadline = time.monotonic() + 20
+    while gone.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_lease_of_a_dead_gate_is_taken_away_by_its_undertaker(host: Host, file: Path) -> None:
+    with lease(host, "run-1") as held:
+        undertaker = Undertaker(host, held)
+        assert not undertaker.broke()
+        change(file, start_ticks=1)  # its pid is another process by now
+        undertaker.close()
+        wait_until(file)
+
+
+def test_nor_before_what_it_had_started_is_gone(host: Host, file: Path) -> None:
+    with lease(host, "run-9") as held, marked("run-9") as server:
+        undertaker = Undertaker(host, held)
+        change(file, start_ticks=1)
+        undertaker._shut()
+        with pytest.raises(subprocess.TimeoutExpired):
+            undertaker._process.wait(2)
+        assert file.exists()
+        server.kill()
+        server.wait()
+        wait_until(file)
+        undertaker.close()
+
+
+def test_a_living_gates_lease_is_left_alone_however_its_connection_ends(host: Host, file: Path) -> None:
+    with lease(host, "run-1") as held:
+        undertaker = Undertaker(host, held)
+        undertaker._process.kill()
+        undertaker._process.wait()
+        assert undertaker.broke()
+        undertaker.again()
+        assert not undertaker.broke()
+        assert file.exists()
+    assert not file.exists()
+    assert undertaker._process.wait(20) == 0, "the lease is released, so it has nothing to do"
+    undertaker.close()

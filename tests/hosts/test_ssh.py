@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +62,22 @@ def test_every_setting_of_the_rig_reaches_ssh() -> None:
     for pair in (("-l", "me"), ("-p", "2222"), ("-F", "/c"), ("-i", "/i"), ("-o", "ConnectTimeout=3")):
         assert pair in set(itertools.pairwise(argv))
     assert str(endpoint) == "ssh://me@[fe80::1]:2222"
+
+
+@pytest.mark.parametrize(
+    "setting", ["StrictHostKeyChecking=yes", "ForwardAgent=no", "ForwardX11=no", "BatchMode=yes"]
+)
+def test_keys_are_checked_and_nothing_is_handed_on_whatever_the_ssh_config_says(
+    tmp_path: Path, setting: str
+) -> None:
+    """What ssh itself makes of a config that allows everything: the first value counts, and ours come first."""
+    config = tmp_path / "ssh_config"
+    config.write_text(
+        "Host *\n  StrictHostKeyChecking no\n  ForwardAgent yes\n  ForwardX11 yes\n  BatchMode no\n"
+    )
+    argv = SshEndpoint("gpu7", config=str(config)).argv()
+    told = subprocess.run(["ssh", "-G", *argv[1:]], capture_output=True, text=True, check=True).stdout
+    name, _, value = setting.partition("=")
+    written = {"yes": ("yes", "true"), "no": ("no", "false")}[value]
+    values = dict(line.split(maxsplit=1) for line in told.splitlines() if " " in line)
+    assert values[name.lower()] in written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 from tests.hosts.telemetry_stand import LIMIT_S, Followed, StandIn, alive, app, gpu, own_pid, rig, server
 from tests.sshd import Sshd
 from tokgate.hosts.connection import connect
+from tokgate.hosts.scripts import source
+from tokgate.hosts.scripts.telemetry import stat
 from tokgate.hosts.telemetry import watch
 from tokgate.records.telemetry import GpuRow, HolderRow, HostRow, ProcessRow, TelemetryRow
 
@@ -245,6 +248,30 @@ def test_nothing_outlives_a_gate_that_is_killed(stand_in: StandIn) -> None:
         left = [watcher, *stand_in.pids()]
         while any(map(alive, left)):
             assert time.monotonic() < deadline, [pid for pid in left if alive(pid)]
+
+
+def test_nor_a_server_that_is_gone_where_nobody_says_that_the_gate_is() -> None:
+    """A network that is down: standard input stays open, and the supervisor has ended the server."""
+    program = source("telemetry").replace("LEFT_S = 15.0", "LEFT_S = 0.5")
+    assert "LEFT_S = 0.5" in program
+    with (
+        subprocess.Popen(["sleep", "1000"]) as process,
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as watcher,
+    ):
+        row = stat(process.pid)
+        assert row is not None
+        watched = {"pid": process.pid, "start_ticks": row[3], "sid": 1, "mark": "run/01/ab"}
+        order = {"period_s": 0.05, "limit_s": 600, "server": watched, "gpus": None, "holders": None}
+        assert watcher.stdin is not None
+        assert watcher.stdout is not None
+        watcher.stdin.write(json.dumps(order).encode() + b"\n")
+        watcher.stdin.flush()
+        assert b'"host"' in watcher.stdout.readline(), "it has seen the server"
+        process.kill()
+        process.wait()
+        assert watcher.stdout.read().splitlines()[-1].startswith(b'{"k":"end"')
 
 
 @pytest.mark.sshd

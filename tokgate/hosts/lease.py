@@ -9,7 +9,7 @@ import os
 import platform
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ class Lease:
     owner: str
     took_over: str | None  # why the one before was stale, None: there was none
     owner_before: str | None = None  # of that one, where its file told
+    token: str = ""  # only who knows it may renew or release
     _lost: list[str] = field(default_factory=list)
 
     @property
@@ -70,7 +71,7 @@ def lease(host: Host, owner: str) -> Iterator[Lease]:
     if answer["held"] is not None:
         raise _taken(host, answer["held"])
     before = answer["from"] or {}
-    held = Lease(owner=owner, took_over=answer["took_over"], owner_before=before.get("owner"))
+    held = Lease(owner=owner, took_over=answer["took_over"], owner_before=before.get("owner"), token=token)
     done = threading.Event()
     heart = threading.Thread(
         target=_beat, args=(host, token, held, done), name=f"lease of {host.name}", daemon=True
@@ -139,12 +140,21 @@ def _beat(host: Host, token: str, held: Lease, done: threading.Event) -> None:
                 held._lost.append(f"the lease on {host.name} is lost: {who}")  # noqa: SLF001
 
 
+def _still_here(pids: Sequence[int]) -> str:
+    """Return why a gate that nobody hears of is not taken for dead."""
+    if not pids:
+        return ""
+    named = ", ".join(map(str, pids[:4])) + (f" and {len(pids) - 4} more" if len(pids) > 4 else "")
+    return f"; what it has started still runs there: pid {named}"
+
+
 def _taken(host: Host, held: dict[str, Any]) -> LeaseFault:
     return LeaseFault(
         tried=f"to lease {host.name}",
         found=(
             f"another gate is at work on {host.name}: {held['owner']} has held it since {held['since']}"
             f" (pid {held['pid']} of {held['where']}, heard of {held['heard_s_ago']:.0f} s ago)"
+            + _still_here(held.get("still_here", ()))
         ),
         do=(
             "wait until it is done, which --wait-for-lease SECONDS does; should it end without giving the lease back, "

@@ -28,8 +28,8 @@ class SshEndpoint:
     def argv(self, *options: str) -> list[str]:
         """Return ssh's argv up to and including the destination.
 
-        Never asks for a password or a passphrase. Host keys, multiplexing and jump hosts are the
-        business of the user's own ssh_config.
+        Never asks for a password or a passphrase, takes no host whose key is not known, and hands no agent on, whatever
+        the user's own ssh_config says. Known keys, multiplexing and jump hosts are that file's business.
         """
         argv = ["ssh", "-T"]
         if self.config:
@@ -49,6 +49,12 @@ class SshEndpoint:
             f"ServerAliveInterval={ALIVE_INTERVAL_S}",
             "-o",
             f"ServerAliveCountMax={ALIVE_COUNT}",
+            "-o",
+            "StrictHostKeyChecking=yes",
+            "-o",
+            "ForwardAgent=no",
+            "-o",
+            "ForwardX11=no",
             *options,
         ]
         return [*argv, "--", self.hostname]
