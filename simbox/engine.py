@@ -22,6 +22,7 @@ from simbox.prefix_cache import PrefixCache
 from simbox.profiler import Profiler
 from simbox.request import Request
 from simbox.server_log import ServerLog
+from simbox.source_cost import SourceCost
 from simbox.step_feed import Feed, pack
 from simbox.text import PINNED_TOKEN
 from simbox.truth import Truth
@@ -41,6 +42,7 @@ class EngineSettings:
     prefix_cache: bool
     kernels: tuple[str, ...]  # of each rank's all-reduce
     pids: tuple[int, ...]  # of the ranks
+    source: SourceCost  # what the tree's own code costs
 
 
 class Engine:
@@ -140,6 +142,7 @@ class Engine:
         cached = sum(r.cached for r in batch)
         rates, warm = self._rates()
         step = prefill_step(self.settings.knobs, rates, new)
+        step = self.settings.source.added(step, "prefill", len(batch))
         every = [step] * len(self.settings.ranks)
         self._tell(every, "prefill", due=due, batch=len(batch))
         due += round(step.ms * 1e6)
@@ -164,12 +167,13 @@ class Engine:
         return due
 
     async def _decode(self, pacer: Pacer, due: int) -> int:
-        batch, knobs, shape = len(self.running), self._planted.of(self.settings.knobs), self.settings.shape
+        batch, knobs, source = len(self.running), self._planted.of(self.settings.knobs), self.settings.source
+        shape = source.shaped(self.settings.shape)
         rates, warm = self._rates()
         speculative = shape.draft_tokens > 0
         what = "verify" if speculative else "decode"
         model = speculative_step if speculative else decode_step
-        every = every_rank(model, knobs, shape, rates, batch)
+        every = source.on_all(every_rank(model, knobs, shape, rates, batch), what, batch)
         step = every[0]  # the rank that reports
         self._tell(every, what, due=due, batch=batch)
         due += round(step.ms * 1e6)

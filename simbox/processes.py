@@ -6,7 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -49,9 +49,16 @@ class Tree:
         self.load: Any = self._context.RawArray("d", 3)
         self.children: list[Child] = []
         self.feed = Feed(())
+        self.stopping = False
+        self.before_stop: Callable[[], None] = lambda: None  # what further nodes are told
 
-    def start(self, plans: Sequence[RankPlan]) -> list[RankReady]:
-        """Start all ranks and the detokenizer; return when every rank is up. StartFailedError."""
+    def start(
+        self, plans: Sequence[RankPlan], *, meet: Callable[[], None] | None = None, follower: bool = False
+    ) -> list[RankReady]:
+        """Start all ranks and, but on a follower, the detokenizer; return when every rank is up. StartFailedError.
+
+        `meet` waits for the other nodes, while the ranks wait for it.
+        """
         os.environ.update(OVERWRITTEN | {"SGLANG_RUN_ID": f"sglang-run-{time.time()}-{os.getpid()}"})
         for name, value in DEFAULTED.items():
             os.environ.setdefault(name, value)
@@ -67,7 +74,13 @@ class Tree:
             ends.append(end)
         self.feed = Feed(ends)
         one = plans[0]
-        self._start("detokenizer", run_detokenizer, (one.version,))
+        if not follower:
+            self._start("detokenizer", run_detokenizer, (one.version,))
+        if meet is not None:
+            meet()
+            for child in self.children[: len(plans)]:
+                with contextlib.suppress(OSError):
+                    child.pipe.send("met")
         ready: list[RankReady] = []
         for child in self.children[: len(plans)]:
             wait([child.pipe, child.process.sentinel])
@@ -77,7 +90,7 @@ class Tree:
                 answer = None
             if answer is None:
                 raise StartFailedError(
-                    f"Rank {len(ready)} scheduler is dead. Please check if there are relevant logs."
+                    f"Rank {plans[len(ready)].rank} scheduler is dead. Please check if there are relevant logs."
                 )
             ready.append(answer)
         return ready
@@ -88,6 +101,7 @@ class Tree:
 
     def stop(self, timeout_s: float = 10.0) -> None:
         """Ask every child to end, then kill the rest but the leaked one."""
+        self.before_stop()
         for child in self.children:
             with contextlib.suppress(OSError, ValueError):
                 child.pipe.send("stop")

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,10 @@ class _Taken(NamedTuple):
 
 class Profiler:
     """Collects steps between start and stop. `kernels`: names of each rank's all-reduce kernel; none on one rank."""
+
+    # Where a rank's trace goes that is of another node: its bytes are handed over, to be written there.
+    elsewhere: Callable[[int, Path, bytes], None] | None = None
+    local: int | None = None  # ranks of this node; None: all
 
     def __init__(self, *, pids: Sequence[int], kernels: Sequence[str], all_reduces: int, gpu: str) -> None:
         self._pids, self._kernels, self._all_reduces, self._gpu = pids, kernels, all_reduces, gpu
@@ -99,11 +104,11 @@ class Profiler:
                 "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": len(self._pids)},
                 "displayTimeUnit": "ms",
             }
+            path = folder / f"{name}-TP-{rank}.trace.json.gz"
+            away = io.BytesIO() if self.local is not None and rank >= self.local else None
             with (
                 contextlib.suppress(OSError),  # the folder was taken away meanwhile
-                gzip.open(
-                    folder / f"{name}-TP-{rank}.trace.json.gz", "wt", compresslevel=1, encoding="utf-8"
-                ) as file,
+                gzip.open(away or path, "wt", compresslevel=1, encoding="utf-8") as file,
             ):
                 file.write(json.dumps(head)[:-1] + ', "traceEvents": [')
                 comma = ""
@@ -114,6 +119,8 @@ class Profiler:
                         file.write(comma + json.dumps(events)[1:-1])
                         comma = ", "
                 file.write("]}")
+            if away is not None and self.elsewhere is not None:
+                self.elsewhere(rank, path, away.getvalue())
 
     def _spans(self, rank: int, step: Step, begin_us: float, batch: int, tokens: int) -> Iterator[Event]:
         gpu_us = (step.ms - step.phases.get("host", 0.0)) * 1000

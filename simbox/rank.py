@@ -113,7 +113,7 @@ def run_scheduler_process(  # noqa: PLR0917 - as multiprocessing hands them over
     os.environ.update(_late(plan))
     log = ServerLog(plan.version, f" TP{plan.rank}" if plan.ranks > 1 else "")
     try:
-        ready = _start(plan, environment, log)
+        ready = _start(plan, environment, log, pipe)
     except (allreduce.NcclRefusesError, MemoryError) as error:
         _fail(plan, log, error)
         pipe.send(None)
@@ -138,11 +138,14 @@ def acts_on(knobs: Knobs, rank: int) -> bool:
     return not knobs.nccl_ranks or rank in knobs.nccl_ranks
 
 
-def _start(plan: RankPlan, environment: dict[str, str], log: ServerLog) -> RankReady:
+def _start(plan: RankPlan, environment: dict[str, str], log: ServerLog, pipe: Connection) -> RankReady:
     knobs, start = plan.knobs, time.monotonic()
     total = knobs.gpu_mib - RESERVED_MIB
     free = total - sum(h.mib for h in ledger.held(plan.state) if h.holder.gpu == plan.gpu)
     log.line("Init torch distributed begin.")
+    if plan.nodes > 1:
+        with contextlib.suppress(EOFError, OSError):
+            pipe.recv()  # main says that every node has come
     view = allreduce.understand(environment)
     messages = [7168 * 2 * max(1, plan.draft_tokens), 4] if plan.ranks > 1 else []
     if plan.ranks > 1:

@@ -19,6 +19,7 @@ from simbox import ledger, sglang_tree
 from simbox.heat import heat
 from simbox.knobs import Knobs
 from simbox.rank_steps import Device, RankSteps, RankTruth
+from simbox.source_cost import SourceCost
 from simbox.step_feed import receive, unpack
 
 TICK_S = 0.25
@@ -42,6 +43,8 @@ class RankPlan:
     draft_tokens: int
     mem_fraction: float
     run: Path  # folder of this start's truth files
+    source: SourceCost  # what the tree's own code costs: as main measured it
+    nodes: int = 1  # more: main says when all have met
 
 
 def live(plan: RankPlan, pipe: Connection, load: Any, feed: Connection, *, leaking: bool) -> None:
@@ -59,7 +62,9 @@ def _serve(plan: RankPlan, pipe: Connection, feed: Connection, *, leaking: bool)
     device = Device()
     forward, batch_of = sglang_tree.workers(device, speculative=plan.speculative)
     truth = RankTruth(plan.run / f"rank-{plan.rank}.jsonl", rank=plan.rank, pid=os.getpid())
-    steps = RankSteps(device=device, truth=truth, forward=forward, batch_of=batch_of, rank=plan.rank)
+    steps = RankSteps(
+        device=device, truth=truth, forward=forward, batch_of=batch_of, rank=plan.rank, source=plan.source
+    )
     poller = select.poll()
     for end in (pipe, feed):
         poller.register(end.fileno(), select.POLLIN)
@@ -90,7 +95,7 @@ def _told_to_stop(pipe: Connection) -> bool:
 def _keep(plan: RankPlan, load: Any) -> None:
     told = None
     while True:
-        now = heat(plan.knobs, busy=bool(load[0]), hanging=bool(load[1]), loaded_s=load[2], gpu=plan.rank)
+        now = heat(plan.knobs, busy=bool(load[0]), hanging=bool(load[1]), loaded_s=load[2], gpu=plan.gpu)
         if now != told or load[0] or load[1]:
             ledger.tell_heat(plan.state, plan.gpu, now)
             told = now

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from simbox.source_cost import SourceCost
 from simbox.step_feed import Announced
 
 LAG_NS = 2_000_000
@@ -42,6 +43,7 @@ class Device:
         # Sleeps end to the microsecond; the default leaves the kernel 50 us of choice.
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1)
         self._phases: dict[str, int] = {}
+        self._source: dict[str, int] = {}  # ns of a phase that the tree's own code spends around its kernels
         self._early: dict[str, float] = {}  # ns to end a sleep before a phase's end, as learnt
         self._ran: list[tuple[str, int, int]] = []  # phase, began, done
 
@@ -50,14 +52,16 @@ class Device:
         """When the last phase ended."""
         return self._ran[-1][2] if self._ran else 0
 
-    def begin(self, phases_ns: dict[str, int], begin_ns: int) -> None:
-        """Wait for the beginning of a step with these phases."""
-        self._phases, self._ran = phases_ns, []
+    def begin(
+        self, phases_ns: dict[str, int], begin_ns: int, source_ns: dict[str, int] | None = None
+    ) -> None:
+        """Wait for the beginning of a step with these phases. `source_ns`: what of each is not kernels."""
+        self._phases, self._source, self._ran = phases_ns, source_ns or {}, []
         _wait(begin_ns, WAKE_NS)
 
     def run(self, phase: str) -> None:
         """Be busy for as long as this phase is."""
-        began = time.monotonic_ns()
+        began = time.monotonic_ns() - self._source.get(phase, 0)
         _wait(began + self._phases[phase], self._early.get(phase, WAKE_NS))
         # Nothing more in here: a clock around this call is to see what is written down.
         self._ran.append((phase, began, time.monotonic_ns()))
@@ -124,7 +128,9 @@ class RankSteps:
         forward: Callable[[Any], Any],
         batch_of: Callable[[Announced], Any],
         rank: int,
+        source: SourceCost | None = None,
     ) -> None:
+        self._source = source or SourceCost()
         self._device, self._truth = device, truth
         self._forward, self._batch_of = forward, batch_of
         self._least_lag = LAG_NS + rank * APART_NS
@@ -145,7 +151,8 @@ class RankSteps:
         elif begin < now:
             target = next(phase for phase in MAKE_GOOD if phase in phases)
             phases = phases | {target: phases[target] - min(now - begin, phases[target] // MAKE_GOOD[target])}
-        device.begin(phases, begin)
+        costs = self._source.of(step.kind, step.batch)
+        device.begin(phases, begin, {phase: round(ms * 1e6) for phase, ms in costs.items()})
         rest = time.monotonic_ns() - ended
         self._forward(batch)
         # Written in the rest, which is only waited for.

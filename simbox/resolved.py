@@ -26,6 +26,14 @@ class Resolved:
     ranks: int
     speculative: bool
     topk: int
+    nodes: int = 1
+    node: int = 0  # which of them this is
+
+    @property
+    def local(self) -> range:
+        """The ranks of this node."""
+        each = self.ranks // self.nodes
+        return range(self.node * each, (self.node + 1) * each)
 
 
 class ArgumentsRefusedError(Exception):
@@ -43,7 +51,12 @@ def resolve(command: Command, knobs: Knobs) -> Resolved:
     if args.get("random_seed") is None:
         args["random_seed"] = random.SystemRandom().randrange(1 << 30)
     ranks = int(args["tp_size"]) * int(args.get("pp_size") or 1)
-    if ranks > knobs.gpus:
+    nodes, node = int(args.get("nnodes") or 1), int(args.get("node_rank") or 0)
+    if ranks % nodes:
+        raise ArgumentsRefusedError("tp_size must be divisible by number of nodes")
+    if nodes > 1 and not args.get("dist_init_addr"):
+        raise ArgumentsRefusedError("dist_init_addr is required for multi-node serving")
+    if ranks // nodes > knobs.gpus:
         raise ArgumentsRefusedError(
             f"CUDA error: invalid device ordinal (tp_size={args['tp_size']}, {knobs.gpus} GPUs)"
         )
@@ -75,4 +88,6 @@ def resolve(command: Command, knobs: Knobs) -> Resolved:
         graph_max_batch=sizes[-1] if sizes else 0,
         verify_graph=bool(sizes) and knobs.verify_graph,
     )
-    return Resolved(args, shape, sizes, int(args["max_running_requests"]), ranks, speculative, topk)
+    return Resolved(
+        args, shape, sizes, int(args["max_running_requests"]), ranks, speculative, topk, nodes, node
+    )

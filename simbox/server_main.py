@@ -15,6 +15,7 @@ from simbox import MARK
 from simbox.app import App
 from simbox.arguments import Command, parse
 from simbox.box import Box, StateError, default_state, next_start, up
+from simbox.cluster import Cluster
 from simbox.engine import Engine, EngineSettings
 from simbox.environment import NoEnvironmentError
 from simbox.faults import Faults
@@ -22,6 +23,7 @@ from simbox.generate_api import GenerateApi
 from simbox.generation import Maker
 from simbox.http_connection import HttpConnection
 from simbox.lifecycle import Lifecycle
+from simbox.nodes import NotMetError
 from simbox.noise import Noise
 from simbox.openai_api import OpenAiApi
 from simbox.planted import planted
@@ -32,7 +34,8 @@ from simbox.request import Request
 from simbox.resolved import ArgumentsRefusedError, Resolved, resolve
 from simbox.scenario import ScenarioError
 from simbox.server_log import ServerLog
-from simbox.sglang_tree import load_plugins
+from simbox.sglang_tree import load_plugins, workers
+from simbox.source_cost import SourceCost, measure
 from simbox.tree import patch_ms
 from simbox.truth import Truth
 
@@ -49,6 +52,10 @@ def run(argv: Sequence[str]) -> None:
     except ArgumentsRefusedError as error:
         log.bare(f"Traceback (most recent call last):\n  (simulated)\nRuntimeError: {error}")
         sys.exit(1)
+    # Before any plugin: what one hooks is its own cost, and none of the tree's.
+    source = measure(
+        lambda device: workers(device, speculative=resolved.speculative), speculative=resolved.speculative
+    )
     load_plugins(command.version)
     # Which scenario is played stands in the truth file alone: whoever judges this server reads its log.
     log.line(f"{MARK}: no GPU and no model are behind this server; state {box.state}")
@@ -59,16 +66,19 @@ def run(argv: Sequence[str]) -> None:
     log.server_args(resolved.args)
     start, begun = next_start(box.state), time.monotonic()
     tree = Tree()
+    cluster = Cluster(resolved, tree)
     try:
-        ready = tree.start(_plans(command, box, resolved, _run_folder(box, start)))
-    except StartFailedError as error:
+        ready = cluster.start(_plans(command, box, resolved, _run_folder(box, start), source))
+    except (StartFailedError, NotMetError) as error:
         log.line(str(error))
         log.line("Received sigquit from a child process. It usually means the child failed.")
         tree.kill()
         os._exit(1)
+    if resolved.node > 0:
+        cluster.follow(log)
     serving = _serve(
-        command=command, box=box, resolved=resolved, ready=ready, tree=tree, log=log, start=start, begun=begun
-    )
+        command=command, box=box, resolved=resolved, ready=ready, tree=tree, log=log, start=start, begun=begun, source=source, cluster=cluster
+    )  # fmt: skip
     asyncio.run(serving)
 
 
@@ -83,13 +93,13 @@ def _run_folder(box: Box, start: int) -> Path:
     return box.state / "runs" / f"{start:04d}-{os.getpid()}"
 
 
-def _plans(command: Command, box: Box, resolved: Resolved, run: Path) -> list[RankPlan]:
+def _plans(command: Command, box: Box, resolved: Resolved, run: Path, source: SourceCost) -> list[RankPlan]:
     base = int(resolved.args.get("base_gpu_id") or 0)
     return [
         RankPlan(
             rank=rank,
             ranks=resolved.ranks,
-            gpu=base + rank,
+            gpu=base + number,
             state=box.state,
             knobs=box.scenario.knobs,
             version=command.version,
@@ -100,8 +110,10 @@ def _plans(command: Command, box: Box, resolved: Resolved, run: Path) -> list[Ra
             draft_tokens=resolved.shape.draft_tokens,
             mem_fraction=resolved.args["mem_fraction_static"],
             run=run,
+            source=source,
+            nodes=resolved.nodes,
         )
-        for rank in range(resolved.ranks)
+        for number, rank in enumerate(resolved.local)
     ]
 
 
@@ -115,6 +127,8 @@ async def _serve(
     log: ServerLog,
     start: int,
     begun: float,
+    source: SourceCost,
+    cluster: Cluster,
 ) -> None:
     knobs, args, seed = box.scenario.knobs, resolved.args, box.scenario.seed
     noise = Noise(knobs, seed=seed, start=start)
@@ -137,8 +151,9 @@ async def _serve(
         prefix_cache=not args.get("disable_radix_cache"),
         kernels=tuple(r.kernel for r in ready),
         pids=tuple(r.pid for r in ready),
+        source=source,
     )
-    faults = Faults(knobs, state=box.state, rank_pids=tuple(r.pid for r in ready))
+    faults = Faults(knobs, state=box.state, rank_pids=tuple(r.pid for r in ready[: len(resolved.local)]))
     engine = Engine(
         settings,
         noise=noise,
@@ -146,7 +161,7 @@ async def _serve(
         log=ServerLog(command.version, " TP0" if resolved.ranks > 1 else ""),
         faults=faults,
         load=tree.load,
-        feed=tree.feed,
+        feed=cluster.feed,
         planted=planted(os.environ, command.version),
     )
     life = Lifecycle(
@@ -158,6 +173,7 @@ async def _serve(
         ignore_term=knobs.ignore_term,
     )
     life.install()
+    cluster.serve(engine, life.crash)
     maker = Maker(
         knobs=knobs, engine=engine, context_length=args["context_length"],
         # By its name: where a checkout lies must not change what is accepted.

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from simbox.environment import CLEAN, TREES
-from simbox.rank_steps import Device
 from simbox.step_feed import Announced
 
 _MARK = "A stand-in for SGLang's tree on a simulated box"
@@ -31,8 +30,8 @@ def load_plugins(version: str) -> None:
         importlib.import_module("sglang.srt.plugins").load_plugins()
 
 
-def workers(device: Device, *, speculative: bool) -> tuple[Callable[[Any], Any], Callable[[Announced], Any]]:
-    """Return the worker's forward_batch_generation and what makes its batches."""
+def workers(device: Any, *, speculative: bool) -> tuple[Callable[[Any], Any], Callable[[Announced], Any]]:
+    """Return the worker's forward_batch_generation and what makes its batches. `device`: `run(phase)`, as Device has it."""
     _importable()
     batches = importlib.import_module("sglang.srt.managers.schedule_batch")
     worker = importlib.import_module("sglang.srt.managers.tp_worker").TpModelWorker(device)
@@ -53,7 +52,7 @@ def _importable() -> None:
     try:
         found = importlib.util.find_spec("sglang")
         text = Path(found.origin).read_text(encoding="utf-8") if found and found.origin else ""
-        ours = _MARK in text and importlib.util.find_spec("sglang.srt.plugins") is not None
+        ours = _MARK in text
     except (ImportError, ValueError, OSError):
         ours = False
     if not ours:

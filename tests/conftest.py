@@ -22,6 +22,8 @@ SECONDS = {
     "tests/fixtures/test_report_endings.py": 40,
     "tests/docs/test_commands.py": 30,
     "tests/server/test_launch.py": 30,
+    "tests/session/test_sides.py": 30,
+    "tests/hosts/test_sides.py": 20,
     "tests/parsers/test_odd_input.py": 25,
     "tests/hosts/test_connection.py": 25,
     "tests/hosts/test_telemetry.py": 25,

@@ -11,7 +11,8 @@ GateError
     ├── StartFault        the server did not come up
     ├── ServerLost        the server died or hung while it was measured
     ├── StopFault         something of ours is still there after the stop
-    └── LeaseFault        another gate holds the host
+    ├── LeaseFault        another gate holds the host
+    └── SideFault         a side of a change cannot be made, or measuring it would say nothing
 """
 
 from __future__ import annotations
@@ -89,4 +90,8 @@ class StopFault(BenchFault):
 
 
 class LeaseFault(BenchFault):
+    pass
+
+
+class SideFault(BenchFault):
     pass

@@ -19,6 +19,13 @@ from .pages import ROOT
 
 COPIED = ("tokgate", "fixtures", "perf_tests", "rigs", "simbox", "baselines", "probe", "plant", "conftest.py", "pyproject.toml", "README.md")  # fmt: skip
 RUNS = ("A", "B", "C", "latest")
+PATCHES = ("engine.patch", "scheduler.patch", "model.patch", "kernel.patch", "my-debugging.patch")
+PATCH = """--- a/python/sglang/srt/engine.py
++++ b/python/sglang/srt/engine.py
+@@ -1 +1 @@
+-before
++behind
+"""
 SELECTION = "perf_tests/test_decode_throughput.py"
 
 
@@ -35,6 +42,8 @@ def make_checkout(folder: Path, *, tutorial: Callable[[], str]) -> Path:
     shutil.copy2(ROOT / "rigs" / "kimi-k2.5-8gpu.toml", folder / "rigs" / "mybox.toml")
     edit(folder)
     (folder / "perf_tests" / "test_fair_share.py").write_text(tutorial(), encoding="utf-8")
+    for name in PATCHES:
+        (folder / name).write_text(PATCH, encoding="utf-8")
     (folder / "mine.toml").write_text(
         'title = "nothing"\ngate = "pass"\nlayer = "-"\n[knobs]\n', encoding="utf-8"
     )

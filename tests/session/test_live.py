@@ -16,10 +16,11 @@ from tokgate.hosts.lease import Lease
 from tokgate.records import LaunchEvidence, StartCause, StartFailure
 from tokgate.records.redactor import Redactor
 from tokgate.rig.machine import HostSpec
-from tokgate.session.launch_run import Bench
+from tokgate.session.bench import Bench
 from tokgate.session.live import LiveSession
 from tokgate.session.progress import unheard
 from tokgate.session.run_folder import RunFolder
+from tokgate.session.sides import Sides
 from tokgate.session.slates import Slates
 
 GENERATIONS = "launches/01-baseline/generations.jsonl"
@@ -54,6 +55,7 @@ def session(folder: Path, meanwhile: Callable[[], None]) -> tuple[LiveSession, L
         redactor=redactor,
         client_ceiling=1.0,
         slates=Slates(host, small_rig(), unheard),
+        sides=Sides(host, small_rig(), run_id=INFO.run_id, keep=lambda _: None, say=say),
     )
     return found, lease
 

@@ -11,7 +11,7 @@ from tokgate.rig.models import Rig
 from tokgate.session.plan import rig_for, workloads_of
 from tokgate.session.preamble import possible_launches
 from tokgate.session.restarts import of_subject, restart_launches
-from tokgate.verdicts.sampling import subject_of
+from tokgate.verdicts.subjects import subject_of
 
 ARM = "eagle3-2step"
 

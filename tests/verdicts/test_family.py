@@ -5,9 +5,11 @@ import math
 import pytest
 
 from tests.verdicts.evidence import make_rig
+from tests.verdicts.side_evidence import side_rig
 from tokgate.rig.models import Rig
-from tokgate.verdicts.family import chance, handed_on, share_of
+from tokgate.verdicts.family import Kind, chance, handed_on, share_of
 from tokgate.verdicts.metrics import METRICS, throughput_metric
+from tokgate.verdicts.side_compare import metrics_of
 
 
 def stored_level(rig: Rig) -> float:
@@ -48,3 +50,19 @@ def test_what_is_called_hands_its_level_on() -> None:
 
 def test_a_chance_is_told_by_the_digits_that_count() -> None:
     assert (chance(0.0012), chance(0.0000427)) == ("0.12%", "0.0043%")
+
+
+def test_a_session_on_a_change_gives_half_to_it_and_the_whole_stays_what_it_was() -> None:
+    rig, plain = side_rig(), make_rig()
+    of_change = math.fsum(
+        share_of(rig, "side", metric, workload.name, false_alarm=0.01).level
+        for arm in rig.arms
+        for workload in rig.workloads
+        for metric in metrics_of(rig, arm.name, workload.name)
+    )
+    assert of_change == pytest.approx(0.005)
+    kinds: tuple[Kind, ...] = ("stored", "limit", "twin")
+    for kind in kinds:
+        metric, workload = throughput_metric(1), rig.workloads[0].name
+        own = share_of(rig, kind, metric, workload, false_alarm=0.01).level
+        assert own == pytest.approx(share_of(plain, kind, metric, workload, false_alarm=0.01).level / 2)

@@ -22,6 +22,7 @@ from tokgate.report.examination import WIDTH, render
 from tokgate.report.terminal import wants_colour
 from tokgate.report.visible import one_line, wrapped
 from tokgate.rig.load import load_rig
+from tokgate.rig.nodes import has_nodes, nodes_of
 from tokgate.rig.repository import promises_in
 from tokgate.session.doctor.checks import CHECKS, GROUPS
 from tokgate.session.doctor.examine import examine
@@ -89,11 +90,16 @@ def doctor(
         )
     rig = load_rig(name, root=root, overrides=overrides)
     reports = (report_dir or root / "reports").resolve()
-    with _progress() as said:
-        found = examine(rig, root=root, reports=reports, quick=quick, said=said)
-    if as_json:
-        tell_as_it_is(found.model_dump_json(indent=1))
-    else:
+    codes = []
+    for node in nodes_of(rig):
+        if has_nodes(rig) and not as_json:
+            tell(f"{node.words}, {node.rig.host.testinfra}")
+        with _progress() as said:
+            found = examine(node.rig, root=root, reports=reports, quick=quick, said=said)
+        codes.append(found.exit_code(strict=strict))
+        if as_json:
+            tell_as_it_is(found.model_dump_json(indent=1))
+            continue
         colour = wants_colour(sys.stdout, os.environ)
         text = render(
             found,
@@ -108,7 +114,7 @@ def doctor(
         above, _, last = text.rstrip("\n").rpartition("\n")
         tell(above)
         tell_as_it_is(last)  # the command to run next: folded it could not be pasted
-    raise SystemExit(found.exit_code(strict=strict))
+    raise SystemExit(max(codes))
 
 
 @contextmanager

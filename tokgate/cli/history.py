@@ -168,7 +168,7 @@ def _lines(
             point.outcome.value if point.outcome is not None else "not judged",
             one_line(point.sglang or "unknown", 24),
             one_line(point.fingerprint or "unknown"),
-            _mark(begins.get(point.run_id)),
+            _mark(begins.get(point.run_id)) or one_line(point.change or "", 60),
         )
         for point in shown
     ]

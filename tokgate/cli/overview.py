@@ -12,7 +12,7 @@ from tokgate.cli.start import loading
 # What stands between the commands and is none of them: the gate itself is pytest's.
 _GATE = ("pytest perf_tests -m eagle3 --rig RIG", "The gate: it measures, judges and writes reports/.")
 _FIRST_HOUR = ("sim", "rig", "doctor", _GATE, "report", "baseline")
-_LATER = ("compare", "history", "selftest")
+_LATER = ("compare", "history", "bisect", "selftest")
 _COMPLETION = 'eval "$(_TOKGATE_COMPLETE=bash_source tokgate)"   # zsh_source, fish_source'
 
 

@@ -15,7 +15,7 @@ from tokgate.cli.complete import runs_to_complete
 from tokgate.cli.handed_over import handed_over
 from tokgate.cli.help import Taught, teach
 from tokgate.errors import UsageError
-from tokgate.session.run_folder import load_run
+from tokgate.session.fleet_stored import load_head
 
 _PACKAGE = "tokgate.perf_tests"
 _MODULE = re.compile(rf"{re.escape(_PACKAGE)}(?:\.\w+)?(?:::[^\0]*)?$")
@@ -43,7 +43,7 @@ def report(root: Path, run: Path) -> None:
     RUN is a folder below reports/, e.g. reports/latest. The same tests judge the stored evidence; the
     exit code is the one the evidence deserves.
     """
-    evidence, _ = load_run(run)
+    evidence, _ = load_head(run)
     # pytest is run as a program: the library and its command know no pytest.
     # It takes its rootdir from whatever stands alone on its command line, so that a run of another repository would
     # lead it there: the option and its value are one word, and rootdir and configuration are named.

@@ -10,8 +10,9 @@ import click
 from tokgate.cli.checkout import pass_root
 from tokgate.cli.complete import arms_to_complete, rigs_to_complete
 from tokgate.cli.help import Taught, TaughtGroup, teach
-from tokgate.cli.rig_check import check, filled
+from tokgate.cli.rig_check import check
 from tokgate.cli.rig_init import init
+from tokgate.cli.rig_line import lines_of
 from tokgate.cli.rig_options import rig_set
 from tokgate.cli.table import table
 from tokgate.errors import RigError, UsageError
@@ -24,8 +25,6 @@ from tokgate.rig.reference import reference_text
 from tokgate.rig.schema import schema_text
 from tokgate.rig.spelling import spell
 from tokgate.rig.workload import TextPrompts
-from tokgate.server.command_line import MASK, launch_line, rig_line
-from tokgate.session.preamble import describe_line_with_instruments
 
 
 @click.group(
@@ -97,7 +96,7 @@ def show(root: Path, name: str, arm_name: str | None, overrides: Sequence[str]) 
     if loaded.simulated:
         click.echo(visible(simulated.banner(loaded.name)))
     # What a rig says may come from anywhere, and is read before it is trusted.
-    click.echo(visible(_overview(loaded) if arm_name is None else _lines(loaded, _arm(loaded, arm_name))))
+    click.echo(visible(_overview(loaded) if arm_name is None else lines_of(loaded, _arm(loaded, arm_name))))
 
 
 @rig.command(
@@ -152,7 +151,10 @@ def _overview(loaded: Rig) -> str:
     limits = [(b.metric, b.arm, b.workload, b.words) for b in loaded.budgets]
     limits += [("speed-up", t.arm, t.workload, f"at least {t.at_least:g}") for t in loaded.twins]
     gpus = f"{loaded.gpus.count} GPUs" + (f" ({loaded.gpus.model})" if loaded.gpus.model else "")
-    head = f"{loaded.name}: {loaded.description}\nhost {loaded.host.testinfra}, {gpus}, {loaded.server.model_path}"
+    host = f"host {loaded.host.testinfra}"
+    if loaded.host.nodes:
+        host = f"hosts {', '.join([loaded.host.testinfra, *(node.testinfra for node in loaded.host.nodes)])} for one server"
+    head = f"{loaded.name}: {loaded.description}\n{host}, {gpus}, {loaded.server.model_path}"
     return "\n\n".join(
         (
             head,
@@ -167,30 +169,3 @@ def _overview(loaded: Rig) -> str:
 def _prompts(loaded: Rig, name: str) -> str:
     prompts = loaded.prompt_sets[name]
     return f"{name} (text)" if isinstance(prompts, TextPrompts) else f"{name} ({prompts.length} ids)"
-
-
-def _lines(loaded: Rig, arm: ArmSpec) -> str:
-    launched = launch_line(
-        loaded,
-        arm,
-        port="PORT",
-        api_key=MASK if loaded.server.api_key == "random" else None,
-        mark="MARK",
-        log="LOG",
-        pass_environment={},
-    )
-    parts = [
-        "(i) the rig's own line",
-        rig_line(loaded, arm),
-        "(ii) as launched, by sh -c",
-        launched.line.shown,
-    ]
-    changes = ["What the gate changes, and why:"]
-    for addition in launched.line.additions:
-        changes += [filled(addition.what, indent=2), filled(addition.reason, indent=6)]
-    parts.append("\n".join(changes))
-    passed = ", ".join(loaded.server.pass_environment) or "nothing"
-    parts += [filled(words) for words in describe_line_with_instruments(loaded, arm.name)]
-    closed = f"The environment is closed: besides the variables above the server gets, from the host, only {passed}."
-    parts.append(filled(closed))
-    return "\n\n".join(parts)

@@ -20,7 +20,9 @@ from tokgate.rig.advice import advise
 from tokgate.rig.arguments.lint import lint_arguments
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import Rig
+from tokgate.rig.nodes import ADDRESS, has_nodes, nodes_of
 from tokgate.rig.spelling import spell
+from tokgate.server.command_line import rig_line
 from tokgate.server.nccl_lint import lint_nccl
 from tokgate.session.preamble import describe_instruments
 from tokgate.session.sweep_plan import describe_sweep
@@ -86,6 +88,10 @@ def check_lines(loaded: Rig, *, called: str | None = None, brief: bool = False) 
         return
     for words in (*describe_instruments(loaded), *describe_sweep(loaded)):
         yield filled(words, indent=2)
+    for node in nodes_of(loaded) if has_nodes(loaded) else ():
+        shown = node.launched(loaded.server.dist_init_addr or ADDRESS)
+        yield filled(f"{node.words}, {node.rig.host.testinfra}, starts the control arm so:", indent=2)
+        yield f"      {rig_line(shown, loaded.control)}"
 
 
 def counted(findings: Sequence[NcclLint]) -> str:

@@ -21,6 +21,7 @@ from tokgate.records.selftest import SelfTest
 from tokgate.report import simulated
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
+from tokgate.rig.nodes import has_nodes
 from tokgate.rig.shipped import is_checkout, shipped_root
 from tokgate.session.commit import commit_of
 from tokgate.session.selftest import SelfTesting
@@ -114,6 +115,12 @@ def selftest(
     is is kept), with 11 where nothing can be measured or planted here.
     """
     rig = load_rig(name, root=root, overrides=overrides)
+    if has_nodes(rig):
+        raise UsageError(
+            tried=f"measuring what a gate on the rig {rig.name} can see",
+            found=f"one server over {rig.server.nodes} hosts, and the plant is laid out on one",
+            do="run the self-test on a rig of one of the hosts; the gate itself does without",
+        )
     place = store or root
     if rig.simulated:
         tell(simulated.banner(rig.name))

@@ -12,6 +12,7 @@ import testinfra
 from tokgate.errors import HostFault, RigError
 from tokgate.hosts.backends import Way  # the import enters our two backends into testinfra's table
 from tokgate.hosts.remote_runner import GRACE_S, Ask, RemoteRunner, bootstrap
+from tokgate.hosts.scripts import parts_of
 from tokgate.hosts.scripts import source as script
 from tokgate.hosts.ssh import ALONE, SshEndpoint
 from tokgate.records import CommandResult
@@ -125,6 +126,8 @@ class Host:
         nonce = secrets.token_hex(16)
         caller = script("call")
         request = {"source": source, "name": name, "argument": argument, "nonce": nonce}
+        if parts := parts_of(source):
+            request["parts"] = parts
         ask = Ask(
             argv=tuple(bootstrap(python or self.spec.python, caller, flags=("-I", "-S") if isolated else ())),
             limit_s=limit_s,

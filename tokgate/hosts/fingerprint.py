@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokgate.errors import HostFault
@@ -60,9 +60,17 @@ def fingerprint(host: Host, rig: Rig) -> Fingerprint:
     return Fingerprint(facts=dict(sorted(facts.items())), notes=tuple(notes), unread=tuple(unread))
 
 
-def with_servers_python(host: Host, rig: Rig, script: str, argument: object) -> dict[str, Any]:
-    """Run a host script by the server's own Python, which finds the packages that the server would. HostFault: it cannot."""
-    environment = {k: v for k, v in rig.server.environment.items() if k.startswith("PYTHON")}
+def with_servers_python(
+    host: Host, rig: Rig, script: str, argument: object, *, launched_with: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Run a host script by the server's own Python, which finds the packages that the server would. HostFault: it cannot.
+
+    `launched_with`: the variables of one launch, for what that very launch finds; None: those of every server for Python.
+    """
+    if launched_with is not None:
+        environment = dict(launched_with)
+    else:
+        environment = {k: v for k, v in rig.server.environment.items() if k.startswith("PYTHON")}
     # The login's own PYTHONPATH does not reach the server.
     environment.setdefault("PYTHONPATH", "")
     environment["PYTHONDONTWRITEBYTECODE"] = "1"

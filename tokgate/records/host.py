@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .record import Record, Unread
+from .record import Record, Unread, Whole
 
 
 class CommandResult(Record):
@@ -31,6 +31,7 @@ class ProcessSeen(Record):
     mark: str | None = (
         None  # value of TOKGATE_MARK in its exec environment; None: absent, erased or unreadable
     )
+    node: Whole = 0  # of a server over several hosts: whose process table it stands in
     started_at: str | None = None  # start_ticks for people: ISO 8601, UTC, to the second
     within: str | None = None  # "docker container 3f2a…", "slurm job 71", "systemd unit x.service", ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from .record import Record, Unread
+from .record import Record, Unread, Whole
 
 
 class NcclLint(Record):
@@ -39,6 +39,7 @@ class NcclRank(Record):
 
     rank: int
     pid: int
+    node: Whole = 0  # whose log it spoke in
     messages: int  # NCCL lines of this process; 0: nothing follows from its silence
     complete: bool  # "Init COMPLETE" of a communicator of more than one rank
     accepted: dict[str, tuple[NcclTaken, ...]] = {}  # variable -> each other value that it said it took

@@ -10,6 +10,7 @@ from .record import Record, Whole
 from .sample import Sample
 from .sampling import SamplingStep
 from .server import EnvironmentTruth, GraphSteps, Launch, Liveness, ServerRun, StartFailure, StopRecord
+from .side import SideProof, SidesMade
 from .telemetry import Curves, Telemetry, Window
 
 
@@ -66,6 +67,9 @@ class LaunchEvidence(Record):
     environment: EnvironmentTruth | None = None
     nccl: NcclProof | None = None  # of the proof start only
     without: EnvironmentTruth | None = None  # what a launch goes without, looked for in its processes
+    ran_from: SideProof | None = (
+        None  # of a launch that was started from a side; None: it was not, or did not start
+    )
     generations: tuple[Generation, ...] = ()
     samples: tuple[Sample, ...] = ()
     client: dict[str, ClientLoad] = {}  # per workload
@@ -90,3 +94,7 @@ class RunEvidence(Record):
     slate_at_start: CleanSlate | None = None
     slate_at_end: CleanSlate | None = None
     sampling: tuple[SamplingStep, ...] = ()  # what the stop rule decided, in order
+    search: tuple[
+        SamplingStep, ...
+    ] = ()  # what a search for the part of a change that costs decided, in order
+    sides: SidesMade | None = None  # None: the SGLang that the rig names, and no other

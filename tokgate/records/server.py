@@ -10,10 +10,12 @@ from .record import Record, Unread, Whole
 
 # Those from nccl-proof on are never timed against a stored baseline: a start under NCCL's debug lines, the control
 # arm without the rig's NCCL block, an arm that carries the instruments of its phases, an arm with another setting
-# of speculation, and the control arm beside that.
+# of speculation, the control arm beside that, an arm on another side of a change (side.py), and that with instruments,
+# and what a search for the part of a change that costs measures of it, base and head included.
 Role = Literal[
     "control", "arm", "control-again", "restart",
-    "nccl-proof", "nccl-off", "instrumented", "sweep", "sweep-control",
+    "nccl-proof", "nccl-off", "instrumented", "sweep", "sweep-control", "side", "side-phases",
+    "culprit",
 ]  # fmt: skip
 
 
@@ -25,11 +27,22 @@ class Launch(Record):
     role: Role
     round: Whole = 0  # of a restart: which decision of the stop rule asked for it; 0: planned
     workloads: tuple[str, ...] = ()  # of a restart: what it takes; empty: all of its rig's
+    side: str | None = None  # whose tree it is started from (side.py); None: the SGLang that the rig names
 
     @property
     def stands_for_arm(self) -> bool:
         """Whether its numbers are numbers of the arm as the rig writes it."""
         return self.role in ("control", "arm", "control-again", "restart")
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is measured as the arm is, on whichever side of a change."""
+        return self.stands_for_arm or self.role in ("side", "culprit")
+
+    @property
+    def carries(self) -> bool:
+        """Whether it carries the instruments of its phases."""
+        return self.role in ("instrumented", "side-phases")
 
 
 class Addition(Record):
@@ -99,6 +112,7 @@ class VariableTruth(Record):
     wanted: str
     found: str | None
     state: VariableState
+    node: Whole = 0  # as in ProcessSeen: a pid means something on its own machine only
 
 
 class EnvironmentTruth(Record):
@@ -109,6 +123,20 @@ class EnvironmentTruth(Record):
     ] = {}  # variables this SGLang version sets at run time itself -> what and where
     strays: dict[str, str] = {}  # variables in the main process that neither the rig nor the gate asked for
     unread: tuple[Unread, ...] = ()
+
+
+class NodeRun(Record):
+    """What runs on a further node of a server over several hosts. It serves no requests of its own."""
+
+    node: Whole  # its --node-rank; node 0 is the ServerRun itself
+    host: str
+    line: CommandLine
+    pid: int
+    start_ticks: int
+    sid: int
+    mark: str
+    passed: dict[str, str] = {}
+    log_file: str  # as in ServerRun
 
 
 class ServerRun(Record):
@@ -128,6 +156,7 @@ class ServerRun(Record):
     sglang_version: str | None = None
     server_info: dict[str, Any] = {}  # GET /server_info, secrets replaced
     warnings: tuple[str, ...] = ()
+    nodes: tuple[NodeRun, ...] = ()  # the further ones, in order of rank
 
 
 class GraphSteps(Record):

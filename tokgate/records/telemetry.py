@@ -102,7 +102,7 @@ class Telemetry(Record):
     """How the watching of one launch went; its rows lie in telemetry.jsonl."""
 
     source: Literal["nvml", "nvidia-smi", "none"]  # of what is known of GPUs
-    gpus: int  # that the rig says
+    gpus: int  # that the rig says, on all nodes together
     period_s: float  # asked for
     rows: dict[str, int] = {}  # kind -> how many were kept
     hz: dict[str, float] = {}  # kind -> rows a second, from the first to the last
@@ -112,6 +112,7 @@ class Telemetry(Record):
     unread: tuple[Unread, ...] = ()  # the first few lines that made no sense
     wall_s: float | None = None
     cpu_s: float | None = None  # of the watching itself: our thread, or the program on the host
+    nodes: tuple[Telemetry, ...] = ()  # of the further nodes, in order; their rows: telemetry-nodeN.jsonl
 
 
 class Spread(Record):

@@ -48,7 +48,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 class Reference(Record):
     """What a value was compared with."""
 
-    kind: Literal["budget", "twin", "baseline", "server", "truth"]
+    kind: Literal["budget", "twin", "side", "baseline", "server", "truth"]
     label: str  # "baseline arm of this session", "baselines/h200/1f0c….json", "floor 80 tok/s"
     value: float | None = None
     n: int | None = None
@@ -62,6 +62,7 @@ class Verdict(Record):
     launch: str | None = None
     launches: tuple[str, ...] = ()  # of an arm: all server runs behind the number, `launch` the first of them
     workload: str | None = None
+    host: str | None = None  # of a pool, by its name; None: the session has one host
     metric: str | None = None
     value: float | None = None
     unit: str | None = None

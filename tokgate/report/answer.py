@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tokgate.records import Outcome, Verdict
 
 from . import figures
-from .leading import BASELINE, TUNING, TWIN
+from .leading import BASELINE, PATCH, TUNING, TWIN
 from .sweep import answers as sweep_answers
 from .visible import one_line
 
@@ -25,7 +25,9 @@ def answer(verdicts: Sequence[Verdict]) -> str | None:
     """
     kept = [v for v in verdicts if v.outcome in _KEPT]
     speeds = tuple(_twins(kept)) or tuple(_verifies(kept))
-    return "; ".join((*speeds, *_tuning(kept), *sweep_answers(kept), *_baselines(kept))) or None
+    return (
+        "; ".join((*_changes(kept), *speeds, *_tuning(kept), *sweep_answers(kept), *_baselines(kept))) or None
+    )
 
 
 def _twins(kept: Sequence[Verdict]) -> Iterator[str]:
@@ -47,6 +49,16 @@ def _twins(kept: Sequence[Verdict]) -> Iterator[str]:
         )
     if len(found) > _MOST:
         yield f"{len(found) - _MOST} more twins"
+
+
+def _changes(kept: Sequence[Verdict]) -> Iterator[str]:
+    """Tell what a change makes of the speed, with its interval, each arm and workload."""
+    found = [v for v in kept if v.check == PATCH and v.metric in (_SPEED, "total_tok_s")]
+    if found:
+        told = "; ".join(map(_moved, found[:_MOST]))
+        yield f"the change moves speed by {told}"
+    if len(found) > _MOST:
+        yield f"{len(found) - _MOST} more arms and workloads of the change"
 
 
 def _verifies(kept: Sequence[Verdict]) -> Iterator[str]:

@@ -92,7 +92,8 @@ def _row(series: Sequence[Series], launch: str, workload: str, *, streams: int, 
     total = _median(mine.get(TOTAL, ())) if streams > 1 else None
     reached = decode if streams == 1 else total
     twin = _control(series, workload, DECODE if streams == 1 else TOTAL, starts)
-    timed = first.role != "instrumented"
+    # What carries instruments is never counted for throughput; the base of a change has a control of its own.
+    counts = first.role not in ("instrumented", "side", "side-phases")
     return ArmRow(
         launch=launch,
         arm=first.arm,
@@ -103,8 +104,7 @@ def _row(series: Sequence[Series], launch: str, workload: str, *, streams: int, 
         total_tok_s=total,
         cycle_ms=_median(mine.get(CYCLE, ())),
         accept_length=_median(mine.get(ACCEPT, ())),
-        # An arm that carries instruments is never counted for throughput.
-        speed_up=reached / twin if reached is not None and twin and timed else None,
+        speed_up=reached / twin if reached is not None and twin and counts else None,
         speed_up_of=DECODE if streams == 1 else TOTAL,
     )
 

@@ -18,7 +18,7 @@ from tokgate.verdicts.split import Split
 
 from . import split_cells
 from .arithmetic import Arithmetic
-from .leading import BASELINE, TWIN, worst_first
+from .leading import BASELINE, CULPRIT, PATCH, TWIN, worst_first
 from .since_baseline import SinceBaseline, changes
 
 # A share below a quarter of the whole loss is told in the table alone.
@@ -50,7 +50,7 @@ def causes_of(
         key = (change.arm, change.workload)
         if (words := of_change(change, rows.get(key))) is not None:
             found[key] = words
-            moved[key] = "; ".join(map(_moved, _large(change)))
+            moved[key] = "; ".join(map(_moved, large_shares(change)))
     first = _first_causes(diagnosis)
     return {
         # Where no phase is known, as of a plain arm, the cause's name is all there is to tell in a line.
@@ -100,7 +100,7 @@ def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
         return None
     if change.interval[1] >= 0 or change.change > -floor:
         return None
-    told = _large(change)
+    told = large_shares(change)
     if not told:
         return None
     parts = "; ".join(f"{_moved(s)}: {split_cells.part(s.log)} %" for s in told)
@@ -111,13 +111,21 @@ def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
     return f"{parts}{of}{by}{unknown}"
 
 
-def _large(change: Split) -> list[Share]:
+def large_shares(change: Split) -> list[Share]:
     """Return the shares that make a quarter or more of the whole change and are none by chance, largest first."""
     split = change.split
     if split is None or split.whole is None:
         return []
     large = [s for s in split.shares if s.log <= PART * split.whole.log]
     return sorted((s for s in large if s.interval is None or s.established), key=lambda s: s.log)
+
+
+def of_a_change(change: Split) -> str | None:
+    """Return where a loss against the base of a change lies, "verify 20.90 ms a cycle, base 19.00"; None where nothing stands out."""
+    whole = change.split.whole if change.split is not None else None
+    if whole is None or whole.log >= 0:
+        return None
+    return "; ".join(_moved(share, "base") for share in large_shares(change)) or None
 
 
 def of_session(row: Arithmetic) -> str | None:
@@ -133,6 +141,11 @@ def of_session(row: Arithmetic) -> str | None:
 
 def cause_of(verdict: Verdict, causes: Causes) -> str | None:
     """Return what a regression is consistent with; None where its number has nothing to do with the cycle."""
+    if verdict.check in (
+        PATCH,
+        CULPRIT,
+    ):  # what it is consistent with is told against its base (patch_report.py)
+        return None
     fits = verdict.check == TWIN or verdict.metric in _OF_A_CYCLE
     if verdict.outcome is not Outcome.REGRESSED or not fits:
         return None
@@ -182,10 +195,10 @@ def _of_today(row: Arithmetic | None) -> str:
     )
 
 
-def _moved(share: Share) -> str:
+def _moved(share: Share, before: str = "baseline") -> str:
     unit = "tokens" if share.name == ACCEPTANCE else "ms"
     name = _NAMES.get(share.name, share.name)
     if share.before is None or share.after is None:
         return name
     a = "" if share.name == CYCLE else " a cycle"
-    return f"{name} {share.after:.2f} {unit}{a}, baseline {share.before:.2f}"
+    return f"{name} {share.after:.2f} {unit}{a}, {before} {share.before:.2f}"

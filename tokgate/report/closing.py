@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tokgate.records import Outcome
 
-from . import arithmetic_cells, diagnosed, qualified, split_cells
+from . import arithmetic_cells, culprits, diagnosed, qualified, split_cells
+from .fleet_table import lines as fleet_lines
 from .leading import BASELINE
 from .phases import costs_of
 from .sampling import lines_of
@@ -20,6 +21,12 @@ _LINES = 3
 def lines(file: VerdictFile, width: int) -> Iterator[str]:
     """Yield lines of at most `width` columns."""
     lost = any(v.outcome is Outcome.REGRESSED for v in file.verdicts)
+    if file.fleet is not None:
+        for text in fleet_lines(file.fleet):
+            yield from wrapped(text, width, first="", indent="  ", most=_LINES)
+    if file.culprit is not None:
+        for text in culprits.terminal_lines(file.culprit):
+            yield from wrapped(text, width, first="", indent="  ", most=_LINES)
     for text, most in diagnosed.lines(file.diagnosis, lost=lost):
         yield from wrapped(text, width, first="", indent="  ", most=most)
     told = (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(costs_of(file.phases)))

@@ -58,14 +58,15 @@ def matrix_of(evidence: LaunchEvidence) -> Matrix | None:
     if truth is None:
         return None
     # Processes without any row are columns too: a process nobody judged must not disappear.
-    processes = {p.pid: p.comm for p in truth.processes} | {r.pid: r.process for r in truth.rows}
+    processes = {(p.node, p.pid): p.comm for p in truth.processes}
+    processes |= {(r.node, r.pid): r.process for r in truth.rows}
     wanted = {r.variable: r.wanted for r in truth.rows}
-    by_place = {(r.variable, r.pid): r for r in truth.rows}
+    by_place = {(r.variable, r.node, r.pid): r for r in truth.rows}
     return Matrix(
         launch=evidence.launch.id,
-        processes=tuple(processes.items()),
+        processes=tuple((pid, name) for (_, pid), name in processes.items()),
         rows=tuple(
-            MatrixRow(variable, value, tuple(_cell(by_place.get((variable, pid))) for pid in processes))
+            MatrixRow(variable, value, tuple(_cell(by_place.get((variable, *place))) for place in processes))
             for variable, value in wanted.items()
         ),
         proven=sum(r.state is VariableState.PRESENT for r in truth.rows),

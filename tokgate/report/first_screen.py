@@ -15,6 +15,7 @@ from .answer import against_the_baseline, answer, unminded
 from .commands import commands, of_the_machine
 from .conclusion import SessionOutcome, counted
 from .given import with_given
+from .leading import of_the_change
 from .may_merge import MayMerge, may_merge
 from .verdict_file import VerdictFile
 from .visible import one_line
@@ -56,7 +57,8 @@ def first_screen(file: VerdictFile, folder: str, given: str = "") -> FirstScreen
     """Gather the first screen of a run that lies in `folder`. `given`: options of it that no evidence names."""
     causes = tuple(map(_shown, file.diagnosis.causes))
     # As in the terminal: what is weak is told, and leads nobody.
-    leads = bool(causes) and file.diagnosis.causes[0].strength is not Strength.WEAK
+    strong = bool(causes) and file.diagnosis.causes[0].strength is not Strength.WEAK
+    leads = strong and not of_the_change(file.verdicts)
     lead = file.verdicts[0] if file.verdicts else None
     own = _here(file.do, file, folder)
     do = with_given(causes[0].do if leads else own or "", given) or None
@@ -66,7 +68,13 @@ def first_screen(file: VerdictFile, folder: str, given: str = "") -> FirstScreen
     offered = tuple(c for c in found if not (file.simulated and of_the_machine(c)))
     shown = offered[:_MOST_COMMANDS] or tuple(_keep(file, folder))
     return FirstScreen(
-        answer=may_merge(file.outcome, simulated=file.simulated, selection=file.run.asked, part=file.part),
+        answer=may_merge(
+            file.outcome,
+            simulated=file.simulated,
+            selection=file.run.asked,
+            part=file.part,
+            patch=file.patch,
+        ),
         noted=tuple(unminded(file.verdicts)) if file.outcome in _KEPT else (),
         counted=told if told != file.headline else None,
         causes=causes,

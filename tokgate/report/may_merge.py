@@ -6,7 +6,10 @@ import shlex
 from itertools import pairwise
 from typing import NamedTuple
 
+from tokgate.records import Outcome
+
 from .conclusion import PartJudged, SessionOutcome
+from .patch_report import PatchReport
 
 YES, NO, UNKNOWN = "Yes", "No", "Cannot tell"
 
@@ -21,6 +24,15 @@ _ANSWERS = {
     SessionOutcome.ERROR: (UNKNOWN, "a test failed and no verdict says why"),
     SessionOutcome.INTERRUPTED: (UNKNOWN, "the session was interrupted before its end"),
 }
+# Where verdicts decided, and not how the session ended.
+_OF_PATCH = (
+    SessionOutcome.PASS,
+    SessionOutcome.IMPROVED,
+    SessionOutcome.REGRESSED,
+    SessionOutcome.INCONCLUSIVE,
+    SessionOutcome.INVALID,
+    SessionOutcome.NO_BASELINE,
+)
 # What the gate's main job selects; NCCL tuning may come with it.
 _MAIN_JOB = ("eagle3", "eagle3 or nccl", "nccl or eagle3")
 
@@ -36,14 +48,22 @@ class MayMerge(NamedTuple):
 
 
 def may_merge(
-    outcome: SessionOutcome, *, simulated: bool, selection: str, part: PartJudged | None = None
+    outcome: SessionOutcome,
+    *,
+    simulated: bool,
+    selection: str,
+    part: PartJudged | None = None,
+    patch: PatchReport | None = None,
 ) -> MayMerge:
     """Answer for a session of this outcome. `selection`: the pytest arguments it was asked with (RunInfo.asked).
 
     A yes says of what: a part of the gate answers for that part, a simulated machine for no real one. Where a `part` of
-    a stored run was judged again, the promises that it holds make no yes of a run that had none.
+    a stored run was judged again, the promises that it holds make no yes of a run that had none. A `patch` that is not
+    slower than its base is not told no for what its base has lost as well.
     """
     word, why = _ANSWERS[outcome]
+    if patch is not None and outcome in _OF_PATCH:
+        word, why = _of_patch(outcome, patch)
     asked = part.selection if part is not None else selection
     if word == YES and (part is not None or not whole(selection)):
         why = f"{why}, of what was asked: {asked or 'a part of the gate'}"
@@ -53,6 +73,27 @@ def may_merge(
     if word == YES and simulated:
         why = f"{why}; on a simulated machine, which says nothing about a real one"
     return MayMerge(word, why)
+
+
+def _of_patch(outcome: SessionOutcome, patch: PatchReport) -> tuple[str, str]:
+    """Answer for a change that was measured against its base: by that first, then by whatever else was asked."""
+    word, why = _ANSWERS[outcome]
+    if patch.patch.outcome is None:
+        return word, f"{why}; whether {patch.subject} is slower than its base was not asked"
+    if patch.patch.outcome is Outcome.REGRESSED:
+        return NO, f"the server is slower with {patch.subject} than without, and that is established"
+    if patch.broken:
+        return NO, f"the server does not start with {patch.subject}, and does without"
+    if patch.elsewhere:
+        return UNKNOWN, (
+            f"{patch.subject} is not slower than its base, but the server is below what is promised with and without it: that is not "
+            "the change's fault, and on such a machine a loss of it may be hidden. With -m patch it is judged alone"
+        )
+    told = {
+        Outcome.PASS: f"{patch.subject} is not slower than its base",
+        Outcome.IMPROVED: f"the server is faster with {patch.subject} than without",
+    }.get(patch.patch.outcome)
+    return (word, f"{told}, and {why}" if word == YES else f"{told}, but {why}") if told else (word, why)
 
 
 def ended(part: PartJudged) -> str:

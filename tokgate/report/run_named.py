@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
-_LAUNCHES = re.compile(r"(?<![\w./-])launches/(?=\d\d-)")
+# Of a run on several hosts, those of one: hosts/gpu7/launches/01-baseline/server.log.
+_LAUNCHES = re.compile(r"(?<![\w./-])((?:hosts/[\w.-]+/)?launches/)(?=\d\d-)")
 _COMMAND = re.compile(r"(\btokgate (?:baseline (?:update|propose|diff)|report|compare)) RUN\b(?! RUN)")
 
 
@@ -15,4 +16,4 @@ def with_run(text: str, run: str) -> str:
     Where a command takes several runs, RUN RUN …, they are others than this one, and stay.
     """
     named = _COMMAND.sub(lambda m: f"{m[1]} {shlex.quote(run)}", text)
-    return _LAUNCHES.sub(lambda _: f"{shlex.quote(run)}/launches/", named)
+    return _LAUNCHES.sub(lambda m: f"{shlex.quote(run)}/{m[1]}", named)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from tokgate.records import LaunchEvidence, RunEvidence, Verdict
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
+from tokgate.rig.restart_budget import restart_budget_s
 from tokgate.verdicts.sampling import next_step, wanted_words
 from tokgate.verdicts.stop_rule import More
 
@@ -55,7 +56,7 @@ class Sampled(Record):
 
 def sampling_of(rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict] = ()) -> Sampled | None:
     """Return what there is beyond the plan; None where nothing was asked, as in a run without tests of performance."""
-    made = {e.launch.id: e for e in evidence.launches if e.launch.round}
+    made = {e.launch.id: e for e in evidence.launches if e.launch.round and e.launch.role != "culprit"}
     starts = tuple(_more_starts(rig, evidence))
     if not (evidence.sampling or made or starts):
         return None
@@ -75,7 +76,7 @@ def sampling_of(rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict] = (
         for step in evidence.sampling
     )
     return Sampled(
-        budget_s=rig.sampling.gpu_time_s,
+        budget_s=restart_budget_s(rig),
         spent_s=_took(list(made.values())) or 0.0,
         false_alarm=rig.sampling.false_alarm,
         power=rig.sampling.power,
@@ -139,7 +140,7 @@ def _took(launches: list[LaunchEvidence]) -> float | None:
 
 def _more_starts(rig: Rig, evidence: RunEvidence) -> Iterator[str]:
     """Tell of launches that took more starts of a workload than it asks for."""
-    for launch in (e for e in evidence.launches if e.launch.stands_for_arm):
+    for launch in (e for e in evidence.launches if e.launch.timed):
         judged = {(g.workload, g.batch) for g in launch.generations if not g.warmup}
         starts = Counter(workload for workload, _ in judged)
         more = {w.name: starts[w.name] - w.repeats for w in rig.workloads}

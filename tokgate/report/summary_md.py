@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import diagnosed, qualified, simulated
+from . import culprits, diagnosed, qualified, simulated, summary_patch
+from .fleet_md import hosts_table
+from .leading import of_the_change
 from .made_from import made_from
 from .markdown import append_what_fits, code, size_of, text
 from .may_merge import ended
@@ -40,8 +42,10 @@ def render(file: VerdictFile, folder: str) -> str:
         *(text(words, 200) for words in made_from(file.run)),
     )
     head += [" · ".join(facts), ""]
+    head += summary_patch.answers(file)
     # As in the terminal and in report.html: the first cause's step, else the leading verdict's.
-    step = diagnosed.next_step(file.diagnosis) or file.do
+    step = None if of_the_change(file.verdicts) else diagnosed.next_step(file.diagnosis)
+    step = step or file.do
     if step:
         head += [f"**Next:** {text(step, 1000)}", ""]
     for words in qualified.lines(file.qualification):
@@ -51,6 +55,9 @@ def render(file: VerdictFile, folder: str) -> str:
     body: list[str] = []
     for section in (
         likely_causes(file),
+        hosts_table(file),
+        summary_patch.sides(file),
+        culprits.section_md(file),
         arm_table(file),
         arithmetic_table(file),
         phase_table(file),

@@ -8,10 +8,11 @@ from typing import TextIO
 
 from tokgate.records import Outcome, Verdict
 
-from . import closing, figures, simulated
+from . import closing, figures, patch_words, simulated
 from .conclusion import NOTE, counted, word_of
 from .kept import Together, together
-from .leading import BASELINE, ROUTINE, TWIN
+from .leading import BASELINE, PATCH, ROUTINE, TWIN
+from .may_merge import may_merge
 from .paint import painted, shout
 from .run_named import with_run
 from .sweep import terminal_lines
@@ -27,7 +28,7 @@ _DO_LINES = 6  # a command that is cut short helps nobody
 _QUIET_MAX = 30  # kept promises are listed up to this many
 _FAILING_MAX = 10  # with -q, broken ones
 _FOLDED = (Outcome.PASS.value, NOTE)  # beside a loss their names are enough
-_ASKED = (TWIN, BASELINE)  # but of what a session is run for
+_ASKED = (PATCH, TWIN, BASELINE)  # but of what a session is run for
 
 
 def render(
@@ -52,6 +53,7 @@ def render(
     lines = [fit(simulated.banner(file.run.rig), width)] if file.simulated else []
     lines.append(_outcome(file, colour=colour, width=width))
     lines += wrapped(file.headline, width, most=_REASON_LINES)
+    lines += _of_change(file, width)
     if file.exit_code == 0 and file.headline != counted(file.verdicts):
         lines += wrapped(counted(file.verdicts), width)
     if not file.verdicts and file.do:
@@ -147,6 +149,7 @@ def _essential(file: VerdictFile, folder: str, *, colour: bool, width: int) -> s
     lines = [fit(simulated.banner(file.run.rig), width)] if file.simulated else []
     lines.append(_outcome(file, colour=colour, width=width))
     lines += wrapped(file.headline, width, most=_REASON_LINES)
+    lines += _of_change(file, width)
     failing = [v for v in file.verdicts if v.outcome not in KEPT]
     lines += [_row(verdict, colour=colour, width=width) for verdict in failing[:_FAILING_MAX]]
     if len(failing) > _FAILING_MAX:
@@ -154,6 +157,19 @@ def _essential(file: VerdictFile, folder: str, *, colour: bool, width: int) -> s
     lines += [_failed(test, colour=colour, width=width) for test in file.unclassified]
     lines.append(f"raw: {one_line(folder, 1000)}")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _of_change(file: VerdictFile, width: int) -> list[str]:
+    """Return whether a change that was measured may merge, and both answers that this rests on."""
+    if file.patch is None:
+        return []
+    merge = may_merge(
+        file.outcome, simulated=file.simulated, selection=file.run.asked, part=file.part, patch=file.patch
+    )
+    told = (f"may it merge? {merge.word}: {merge.why}", *patch_words.short(file.patch))
+    return [
+        part for words in told for part in wrapped(words, width, indent="  ", first="", most=_REASON_LINES)
+    ]
 
 
 def _row(verdict: Verdict, *, colour: bool, width: int) -> str:

@@ -10,6 +10,7 @@ from . import diagnosed, simulated
 from .commands import commands, of_the_machine, to_fill_in
 from .conclusion import SessionOutcome
 from .given import with_given
+from .leading import of_the_change
 from .may_merge import ended, whole
 from .paint import painted, shout
 from .run_named import with_run
@@ -66,7 +67,8 @@ def last_words(
         lines.append(f"  {fit(what_of(worst), width - 2)}")
     if failing or not file.verdicts or word in ("error", "interrupted"):
         lines += wrapped(file.headline, width, indent="  ", most=_REASON_LINES)
-    step = diagnosed.next_step(file.diagnosis) or file.do
+    step = None if of_the_change(file.verdicts) else diagnosed.next_step(file.diagnosis)
+    step = step or file.do
     if step and word not in ("pass", "improved"):
         lines += _next(with_given(step, given), folder, width, simulated_rig=file.simulated)
     else:
@@ -100,6 +102,8 @@ def _folded(words: str, width: int) -> list[str]:
 
 def meaning(file: VerdictFile) -> str:
     """Return the exit code in words."""
+    if file.outcome is SessionOutcome.INVALID and file.patch is not None and file.patch.broken:
+        return "the change breaks the start"
     if file.outcome in _OF_A_PART and (file.part is not None or not whole(file.run.asked)):
         return _OF_A_PART[file.outcome]
     return _CODES.get(file.exit_code) or _MEANING.get(file.outcome, "see above")

@@ -69,7 +69,8 @@ def metric_of(verdict: Verdict) -> str:
 
 def place_of(verdict: Verdict) -> str:
     """Return "02-eagle3-2step/single": the launch rather than the arm, for the control arm has two."""
-    return "/".join(one_line(p, 60) for p in (verdict.launch or verdict.arm, verdict.workload) if p)
+    about = verdict.launch or verdict.arm or (f"@{verdict.host}" if verdict.host else None)
+    return "/".join(one_line(p, 60) for p in (about, verdict.workload) if p)
 
 
 def _cut_place(verdict: Verdict, room: int) -> str:

@@ -21,13 +21,16 @@ from tokgate.records import (
 from tokgate.records.nccl import NcclTruth
 from tokgate.records.phases import PhaseTable
 from tokgate.records.selftest import Qualification
+from tokgate.verdicts.culprit import CulpritTable
 from tokgate.verdicts.diagnosis.cause import Diagnosis
 from tokgate.verdicts.sweep_best import SweepTable
 
 from .arithmetic import Arithmetic
 from .arms import ArmRow
 from .conclusion import PartJudged, SessionOutcome
+from .fleet_table import FleetTable
 from .gain import Gain
+from .patch_report import PatchReport
 from .sampling import Sampled
 from .series import Series
 from .since_baseline import SinceBaseline
@@ -40,6 +43,8 @@ class LaunchSummary(Record):
     launch: str
     arm: str
     role: Role
+    side: str | None = None  # of a change: whose tree it ran from
+    host: str | None = None  # of a pool, by its name; None: the session has one host
     line: str | None  # the shell line as launched, secrets replaced; None: not recorded
     additions: tuple[Addition, ...] = ()
     sglang_version: str | None = None
@@ -101,6 +106,10 @@ class VerdictFile(Record):
         description="of each EAGLE-3 arm and workload with a stored baseline: the change of decode tok/s in log "
         "shares of acceptance, draft, verify, extend and rest",
     )
+    patch: PatchReport | None = Field(
+        None,
+        description="the change to SGLang that was measured against its base, with both answers; null: none was measured",
+    )
     series: tuple[Series, ...] = Field(description="every value per launch, workload and metric")
     launches: tuple[LaunchSummary, ...]
     environment: tuple[EnvironmentSummary, ...]
@@ -110,6 +119,10 @@ class VerdictFile(Record):
     phases: tuple[PhaseTable, ...] = Field(
         (),
         description="where the time of a cycle goes, per launch and source; nobody looked where a launch is missing",
+    )
+    culprit: CulpritTable | None = Field(
+        None,
+        description="which part of a change costs what, as far as a search has told; null where none was made",
     )
     sweep: SweepTable | None = Field(
         None, description="steps x topk x draft tokens and the best of them; null where no sweep was made"
@@ -130,5 +143,10 @@ class VerdictFile(Record):
         None,
         description="a part of a stored run, judged again: what was asked for now, and how the run itself ended; null: "
         "the run as it was asked for",
+    )
+    fleet: FleetTable | None = Field(
+        None,
+        description="of a pool: which host measured what, which were left out or lost and why, how far they lie apart; "
+        "arms and launches are then named ARM@HOST; null: the session has one host",
     )
     unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")

@@ -25,10 +25,12 @@ from .arithmetic import arithmetic_rows
 from .arms import arm_rows, starts_of
 from .cause import causes_of, with_causes
 from .conclusion import SessionEnd, conclude
+from .culprits import table_of as culprit_of
 from .diagnosed import diagnosis_of
 from .first_run import stored_together
 from .gain import gains
 from .nccl_matrix import truth_of_run
+from .patch_report import patch_report, with_phases
 from .phases import tables_of
 from .qualified import qualification_of
 from .sampling import sampling_of
@@ -61,6 +63,8 @@ def build(
     since = since_baseline(rig, evidence, folder) if folder is not None else ()
     diagnosis = diagnosis_of(rig, evidence, verdicts, folder)
     causes = causes_of(since, arithmetic, diagnosis)
+    patch = patch_report(rig, evidence, verdicts)
+    verdicts = with_phases(rig, evidence.info, verdicts, patch)
     verdicts = with_causes(stored_together(with_warm_ups(rig, evidence, verdicts)), causes, since)
     conclusion = conclude(verdicts, end, causes)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
@@ -74,8 +78,8 @@ def build(
         rig_description=rig.description,
         verdicts=verdicts,
         arms=arm_rows(
-            # A launch of a sweep runs no arm as written: its numbers stand in the sweep's table.
-            [s for s in series if s.role not in OF_A_SWEEP],
+            # A launch of a sweep, or of a search, runs no arm as written: its numbers stand in a table of their own.
+            [s for s in series if s.role not in (*OF_A_SWEEP, "culprit")],
             {w.name: w.concurrency for w in rig.workloads},
             arithmetic,
             starts_of(evidence),
@@ -84,6 +88,7 @@ def build(
         gains=gains(rig, evidence),
         diagnosis=diagnosis,
         since_baseline=since,
+        patch=patch,
         series=series,
         launches=tuple(_launch(launch) for launch in evidence.launches),
         environment=tuple(
@@ -93,6 +98,7 @@ def build(
         ),
         nccl=truth_of_run(rig, evidence),
         phases=tables_of(evidence),
+        culprit=culprit_of(evidence, rig),
         sweep=sweep_of(evidence, rig),
         sampling=sampling_of(rig, evidence, verdicts),
         slates=tuple(s for s in slates if s is not None),
@@ -142,6 +148,7 @@ def _launch(evidence: LaunchEvidence) -> LaunchSummary:
         launch=evidence.launch.id,
         arm=evidence.launch.arm,
         role=evidence.launch.role,
+        side=evidence.launch.side,
         line=server.line.shown if server else None,
         additions=server.line.additions if server else (),
         sglang_version=bounded_version(server.sglang_version) if server and server.sglang_version else None,

@@ -35,6 +35,21 @@ def write_all(
     pytest-html writes its report.html over ours afterwards. Raises OSError.
     """
     file = verdict_json.build(evidence, verdicts, rig, end=end, folder=folder)
+    write_files(folder, file, evidence, verdicts, rig, page=page, into=into)
+    return file
+
+
+def write_files(
+    folder: Path,
+    file: VerdictFile,
+    evidence: RunEvidence,
+    verdicts: Sequence[Verdict],
+    rig: Rig,
+    *,
+    page: bool = True,
+    into: Path | None = None,
+) -> None:
+    """Write the files of a report that has been built. Raises OSError."""
     target = into or folder
     _write(target / "verdicts.json", _raw(verdicts))
     _write(target / "verdict.json", verdict_json.dump(file))
@@ -43,7 +58,6 @@ def write_all(
     if page:
         back = "../" * len(target.relative_to(folder).parts)
         _write(target / "report.html", html_section.page(file, evidence, folder, link_base=back))
-    return file
 
 
 def point_latest(folder: Path) -> None:

@@ -61,7 +61,8 @@ class SamplingSpec(Record):
     gpu_time_s: float = Field(
         600.0,
         ge=0,
-        description="seconds of the machine that further restarts of arms may take, beyond the plan; 0: none are made, "
+        description="seconds of the machine that further restarts of arms may take, beyond the plan, as much again for the base of a "
+        "change; 0: none are made, "
         "and losses are called without being confirmed by restarts",
     )
     most_restarts: int = Field(6, ge=0, description="further restarts of one arm, at most")

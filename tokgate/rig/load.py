@@ -18,6 +18,7 @@ from tokgate.rig.models import Rig
 from tokgate.rig.nearest import misspelt
 from tokgate.rig.overrides import apply_overrides
 from tokgate.rig.problems import Problem, problems_of, rig_error
+from tokgate.rig.required import required_patches, set_by_us
 from tokgate.rig.rules.arms import broken_arms
 from tokgate.rig.rules.budgets import broken_budgets
 from tokgate.rig.rules.gpus import broken_gpus
@@ -25,12 +26,14 @@ from tokgate.rig.rules.host import broken_host
 from tokgate.rig.rules.instruments import broken_instruments
 from tokgate.rig.rules.names import broken_names
 from tokgate.rig.rules.nccl import broken_nccl
+from tokgate.rig.rules.nodes import broken_nodes
 from tokgate.rig.rules.numbers import broken_numbers
 from tokgate.rig.rules.prompts import broken_prompts
 from tokgate.rig.rules.sampling import broken_sampling
 from tokgate.rig.rules.settings import broken_settings
 from tokgate.rig.rules.sweep import broken_sweep
 from tokgate.rig.shipped import shipped_root
+from tokgate.rig.sides import PatchText
 from tokgate.rig.spelling import KeyPath, spell
 from tokgate.rig.workload import PromptSet, TextPrompts
 
@@ -45,6 +48,7 @@ _RULES = (
     broken_settings,
     broken_numbers,
     broken_host,
+    broken_nodes,
     broken_gpus,
     broken_nccl,
     broken_prompts,
@@ -70,12 +74,14 @@ def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) ->
     data = _expand(data, {"{root}": str(home), "{repository}": str(root.resolve())})
     _anchor_prompt_files(data, file.parent)
     problems += _odd_values(data)
-    if "checkout" in data:
-        problems.append(Problem(("checkout",), spell(data["checkout"]), "nothing: it is set by the loader"))
+    problems += set_by_us(data)
 
     rig, more = _validate(data)
+    required: tuple[PatchText, ...] = ()
     if rig is not None:
         more += _broken_rules(rig, file)
+        required, unread = required_patches(rig, home)
+        more += unread
     known = {p.path for p in problems}
     problems += [p for p in more if p.path not in known]
 
@@ -86,7 +92,8 @@ def load_rig(name_or_path: str, *, root: Path, overrides: Sequence[str] = ()) ->
 
         raise rig_error(file, problems, data, origin)
     prompt_sets = {name: _with_hash(prompts) for name, prompts in rig.prompt_sets.items()}
-    return rig.model_copy(update={"checkout": str(home), "prompt_sets": prompt_sets})
+    server = rig.server.model_copy(update={"required": required}) if required else rig.server
+    return rig.model_copy(update={"checkout": str(home), "prompt_sets": prompt_sets, "server": server})
 
 
 def _with_hash(prompts: PromptSet) -> PromptSet:

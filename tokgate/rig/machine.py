@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from tokgate.records.record import Record
 
+from .sides import PatchText
 from .values import ArgValue
 
 
+class HostOverride(Record):
+    """What one host of a pool has otherwise than `[host]` says; what is left out is as there."""
+
+    name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        description="what reports and folders call it; left out: made of the address",
+    )
+    ssh_config: str | None = Field(None, description="path of an ssh_config for this host")
+    ssh_identity: str | None = Field(None, description="path of a private key for this host")
+    python: str | None = Field(None, description="a Python >= 3.9 there")
+    path: tuple[str, ...] | None = Field(None, description="folders put in front of its own PATH")
+    environment: dict[str, str] = Field(
+        default={}, description="variables of every command there, over those of [host]"
+    )
+    work_dir: str | None = Field(None, description="its folder for logs, leases and heartbeats")
+
+
+class NodeSpec(HostOverride):
+    """A further host of a server over several; what is left out is as `[host]` has it."""
+
+    testinfra: str = Field(description="testinfra host spec of the node: ssh://user@host:port, or local://")
+
+
 class HostSpec(Record):
-    """A machine reached through a testinfra backend."""
+    """A machine reached through a testinfra backend, or a pool of such machines."""
 
     testinfra: str = Field("local://", description="testinfra host spec: local:// or ssh://user@host:port")
+    pool: tuple[str, ...] = Field(
+        (),
+        description="hosts that share the work, each as in `testinfra`, which is then the first of them; with -n K "
+        "pytest measures on K of them at once",
+    )
+    overrides: dict[str, HostOverride] = Field(
+        default={}, description="what a host of the pool has otherwise, by its address as written in `pool`"
+    )
+    nodes: tuple[NodeSpec, ...] = Field(
+        (),
+        description="the further hosts of one server with server.nodes > 1: node 1, node 2, …; the host itself is node 0",
+    )
+    each_arm_on: PositiveInt = Field(
+        1, description="pool only: how many hosts measure each arm; 2 or more tell how far hosts lie apart"
+    )
     ssh_config: str | None = Field(None, description="path of an ssh_config for ssh:// hosts")
     ssh_identity: str | None = Field(None, description="path of a private key for ssh:// hosts")
     python: str = Field(
@@ -32,6 +72,15 @@ class HostSpec(Record):
     heartbeat_limit_s: PositiveFloat = Field(
         60.0, description="ssh only: a server outlives the gate no longer than this"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_of_the_pool(cls, data: Any) -> Any:
+        """What looks at one host, a doctor say, looks at the first of a pool."""
+        if isinstance(data, dict) and data.get("pool") and "testinfra" not in data:
+            first = data["pool"][0]
+            return {**data, "testinfra": first} if isinstance(first, str) else data
+        return data
 
 
 class GpuSpec(Record):
@@ -66,6 +115,25 @@ class ServerSpec(Record):
     pass_environment: tuple[str, ...] = Field(
         ("PATH", "HOME", "USER", "LANG", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"),
         description="variables taken over from the host's own environment when they exist there",
+    )
+    required_patches: tuple[str, ...] = Field(
+        (),
+        description="patch files without which this SGLang does not serve the model, in order, from the rig's repository: "
+        "every server runs with them, on a tree of the gate's own where they are not in already",
+    )
+    required: tuple[PatchText, ...] = Field(
+        (), description="set by the loader, never written in a file: what required_patches hold"
+    )
+    nodes: PositiveInt = Field(
+        1,
+        description="hosts that one server runs over, each with its share of the ranks: the gate writes --nnodes, "
+        "--node-rank and --dist-init-addr; the further hosts stand in [[host.nodes]]",
+    )
+    dist_init_addr: str | None = Field(
+        None,
+        pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$",
+        description="nodes > 1: where node 0 is reached by the others, HOST or HOST:PORT; left out, an address that "
+        "all of them reach is looked for, and without a port a free one of each start",
     )
     api_key: Literal["random", "none"] = Field("random", description="random: a fresh key per server run")
     bind: Literal["loopback", "as-written"] = Field(

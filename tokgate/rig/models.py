@@ -12,6 +12,7 @@ from tokgate.records.record import Record
 from .launches import InstrumentsSpec, NcclProofSpec, SamplingSpec, SweepSpec
 from .limits import BaselinesSpec, Budget, Floor, LosslessSpec, Twin
 from .machine import GpuSpec, HostSpec, ServerSpec
+from .sides import SidesSpec
 from .values import ArgValue, Name
 from .workload import PromptSet, WorkloadSpec
 
@@ -77,6 +78,10 @@ class Rig(Record):
     sampling: SamplingSpec = SamplingSpec()
     baselines: BaselinesSpec = BaselinesSpec()
     sweep: SweepSpec | None = None
+    sides: SidesSpec | None = Field(
+        None,
+        description="set by the gate's options, never written in a file: which change is measured against what",
+    )
     arms: tuple[ArmSpec, ...] = Field(min_length=1)
     prompt_sets: dict[Name, PromptSet] = Field(min_length=1)
     workloads: tuple[WorkloadSpec, ...] = Field(min_length=1)

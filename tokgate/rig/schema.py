@@ -15,7 +15,11 @@ def rig_schema() -> dict[str, Any]:
     follow from steps, …) is checked by `load_rig` alone.
     """
     schema = Rig.model_json_schema()
-    del schema["properties"]["checkout"]  # the loader's own
+    # The loader's own, and what the gate's options say for one run.
+    del schema["properties"]["checkout"], schema["properties"]["sides"]
+    del schema["$defs"]["ServerSpec"]["properties"]["required"]
+    for name in ("SidesSpec", "SearchSpec", "PatchText"):
+        schema["$defs"].pop(name, None)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "tokgate rig"
     return schema

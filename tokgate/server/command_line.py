@@ -47,6 +47,7 @@ class Equipment(NamedTuple):
 
     python_path: tuple[str, ...] = ()
     variables: tuple[Extra, ...] = ()
+    why: str = "the arm's probe is found there"
 
 
 class LaunchLine(NamedTuple):
@@ -72,13 +73,14 @@ def launch_line(
     pass_environment: Mapping[str, str],
     extra_python_path: tuple[str, ...] = (),
     extra: tuple[Extra, ...] = (),
+    why_path: str = Equipment().why,
 ) -> LaunchLine:
     """Return the line (ii) for one arm.
 
     `port` counts where the rig says port = "free"; it may be a placeholder where the line is only shown.
     `api_key` must be given exactly where the rig says api_key = "random". `pass_environment` is the
     host's own environment: of it only what the rig passes on is taken. `extra_python_path` goes in front
-    of PYTHONPATH; `extra` takes the place of what the rig says of the same variables. Raises ValueError
+    of PYTHONPATH, for the reason `why_path`; `extra` takes the place of what the rig says of the same variables. Raises ValueError
     when key and policy disagree, or when the key would read as a flag.
     """
     if (api_key is not None) != (rig.server.api_key == "random"):
@@ -98,7 +100,7 @@ def launch_line(
     if extra_python_path:
         before = variables.get("PYTHONPATH", passed.get("PYTHONPATH"))
         python_path = ":".join([*extra_python_path, *([before] if before else [])])
-        _add_variable(variables, "PYTHONPATH", python_path, "the arm's probe is found there", added)
+        _add_variable(variables, "PYTHONPATH", python_path, why_path, added)
 
     flags = _flags(rig, arm)
     if rig.server.bind == "loopback":

@@ -5,23 +5,27 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from tokgate.client.control import Control
 from tokgate.client.exchange import Target
-from tokgate.errors import BenchFault, HostFault, StartFault
+from tokgate.errors import HostFault, StartFault
 from tokgate.hosts.connection import Host
+from tokgate.hosts.rendezvous import meeting_point
 from tokgate.records import Launch, ServerRun
 from tokgate.records.redactor import Redactor
 from tokgate.rig.models import ArmSpec, Rig
+from tokgate.rig.nodes import NodeRig
 
+from .address import address_of, server_info, url_of
+from .api_key import fresh_key
 from .command_line import LOOPBACK, Equipment, Extra, launch_line
 from .events import Event
+from .followers import Followers, Further, Recruiting, called, words_of
 from .hold import hold, lay_out, started
+from .joined import JoinedNodes
 from .port import listeners_on, port_and_environment, who
 from .readiness import GaveUp, HttpProbe, Ready, wait_until_ready
 from .running import LOG_NAME, Held, RunningServer
@@ -29,9 +33,6 @@ from .start_failure import describe, start_fault
 from .tunnel import Tunnel
 
 __all__ = ["RunningServer", "start"]
-
-# What a server may be told to bind to -> where it is reached from its own machine.
-REACHED_AT = {"0.0.0.0": LOOPBACK, "": LOOPBACK, "localhost": LOOPBACK, "::": "::1"}  # noqa: S104 - nothing is bound
 
 
 def start(
@@ -44,10 +45,12 @@ def start(
     folder: Path,
     extra: tuple[Extra, ...] = (),
     equip: Callable[[str], Equipment] | None = None,
+    further: Sequence[Further] = (),
 ) -> RunningServer:
     """Start the launch's arm on `host` and return once it has generated tokens.
 
     `equip` is given the launch's folder on the host, before the start, and returns what the launch carries.
+    `further`: where the rig's server runs over several hosts, its other nodes in order of rank; `host` is node 0.
 
     The machine has been found clean before. `mark` must be new. On failure everything is stopped again, the
     log lies in `folder`, and StartFault.failure says which known cause it was. HostFault: the host itself
@@ -66,6 +69,7 @@ def start(
         there=there,
         extra=extra,
         equip=equip,
+        further=tuple(further),
     ).run()
 
 
@@ -80,6 +84,7 @@ class _Start:
     there: str  # on the host
     extra: tuple[Extra, ...] = ()
     equip: Callable[[str], Equipment] | None = None
+    further: tuple[Further, ...] = ()
 
     @property
     def arm(self) -> ArmSpec:
@@ -89,13 +94,14 @@ class _Start:
         found = port_and_environment(self.host, self.rig, self.arm)
         if isinstance(found, GaveUp):
             raise self._fault(found)
-        api_key = self._api_key()
+        address = self._address_of_node_0()  # before anything of ours lies anywhere
+        api_key = fresh_key(self.rig, self.redactor, self.host.redactor)
         unwritable = lay_out(self.host, self.there)
         if unwritable is not None:
             raise self._fault(unwritable)
         equipment = self.equip(self.there) if self.equip is not None else Equipment()
         launched = launch_line(
-            self.rig,
+            NodeRig(0, self.rig).launched(address) if address is not None else self.rig,
             self.arm,
             port=found["port"],
             api_key=api_key,
@@ -104,6 +110,7 @@ class _Start:
             pass_environment=found["environment"],
             extra_python_path=equipment.python_path,
             extra=(*self.extra, *equipment.variables),
+            why_path=equipment.why,
         )
         for redactor in (self.redactor, self.host.redactor):
             redactor.add_named(
@@ -128,21 +135,22 @@ class _Start:
             process = started(held)
             if isinstance(process, GaveUp):
                 raise self._failed(held, process)
+            followers = self._joined(held, address, api_key, cleanup)
             tunnel = None if self.host.local else Tunnel(self.host, found["port"])
             if tunnel is not None:
                 cleanup.callback(tunnel.close)
             target = (
                 Target(LOOPBACK, tunnel.port, api_key)
                 if tunnel
-                else Target(self._address(), found["port"], api_key)
+                else Target(address_of(self.rig, self.arm), found["port"], api_key)
             )
-            ready = self._wait(held, process, target, tunnel, found["port"])
+            ready = self._wait(JoinedNodes(held, followers), process, target, tunnel, found["port"])
             run = ServerRun(
                 launch=self.launch,
                 host=self.host.name,
                 line=launched.line,
                 port=found["port"],
-                base_url=_url(target),
+                base_url=url_of(target),
                 pid=process["pid"],
                 start_ticks=process["start_ticks"],
                 sid=process["sid"],
@@ -151,32 +159,57 @@ class _Start:
                 ready_after_s=round(ready.after_s, 3),
                 passed=self.redactor.clean_json(launched.environment),
                 log_file=f"launches/{self.launch.id}/{LOG_NAME}",
-                **self._server_info(target),
+                nodes=tuple(one.run(self.launch) for one in followers),
+                **server_info(target, self.redactor),
             )
             cleanup.pop_all()
-        return RunningServer(held, run, target, tunnel)
+        return RunningServer(held, run, target, tunnel, followers if self.further else None)
 
-    def _api_key(self) -> str | None:
-        if self.rig.server.api_key == "none":
+    def _address_of_node_0(self) -> str | None:
+        """Return where the further nodes meet node 0; None: there are none. HostFault: they cannot."""
+        if not self.further:
             return None
-        # A first character that is never "-", or argparse takes the key for an option.
-        key = f"tg{secrets.token_urlsafe(24)}"
-        self.redactor.add(key)
-        if self.host.redactor is not self.redactor:
-            self.host.redactor.add(key)
-        return key
+        return meeting_point(self.host, [one.host for one in self.further], self.rig.server.dist_init_addr)
 
-    def _wait(self, held: Held, process: Event, target: Target, tunnel: Tunnel | None, port: int) -> Ready:
+    def _joined(
+        self, held: Held, address: str | None, api_key: str | None, cleanup: contextlib.ExitStack
+    ) -> Followers:
+        """Start the further nodes. StartFault: one cannot be started."""
+        followers = Followers()
+        if address is None:
+            return followers
+        cleanup.callback(followers.collect, self.folder)
+        cleanup.callback(followers.abandon)
+        missing = Recruiting(
+            further=self.further,
+            arm=self.arm,
+            address=address,
+            there=self.there,
+            folder_name=self.there.rpartition("/")[2],
+            mark=self.mark,
+            api_key=api_key,
+            redactor=self.redactor,
+            extra=self.extra,
+        ).start(followers)
+        if missing is not None:
+            one, why = missing
+            held.abandon()
+            raise self._fault(words_of(why, called(one.node.rank, one.host), ""))
+        return followers
+
+    def _wait(
+        self, nodes: JoinedNodes, process: Event, target: Target, tunnel: Tunnel | None, port: int
+    ) -> Ready:
         def stranger() -> str | None:
             owners = listeners_on(self.host, port)
             if any(o["sid"] == process["sid"] or o["mark"] == self.mark for o in owners):
                 return None
             return f"something answers on port {port}, but not our process: {who(owners)}"
 
-        probe = HttpProbe(_url(target), target.api_key)
+        probe = HttpProbe(url_of(target), target.api_key)
         try:
             outcome = wait_until_ready(
-                held.link,
+                nodes if self.further else nodes.first.link,
                 probe,
                 listener=stranger,
                 way=tunnel.problem if tunnel else lambda: None,
@@ -186,37 +219,22 @@ class _Start:
         finally:
             probe.close()
         if isinstance(outcome, GaveUp):
-            raise self._failed(held, outcome)
+            raise self._failed(nodes.first, outcome, nodes if self.further else None)
         return outcome
 
-    def _server_info(self, target: Target) -> dict[str, Any]:
-        try:
-            with Control(_url(target), target.api_key) as control:
-                info = self.redactor.clean_json(control.server_info())
-        except BenchFault as fault:
-            return {"warnings": (self.redactor.clean(f"no /server_info: {fault.found}"),)}
-        version = info.get("version")
-        return {"server_info": info, "sglang_version": version if isinstance(version, str) else None}
-
-    def _address(self) -> str:
-        if self.rig.server.bind == "loopback":
-            return LOOPBACK
-        written = str({**self.rig.server.args, **self.arm.args}.get("host", LOOPBACK))
-        return REACHED_AT.get(written, written)
-
-    def _failed(self, held: Held, gave_up: GaveUp) -> StartFault:
+    def _failed(self, held: Held, gave_up: GaveUp, nodes: JoinedNodes | None = None) -> StartFault:
         held.abandon()  # first, so that its last words are in the log
+        told_by = nodes.dead.held if nodes is not None and nodes.dead is not None else held
+        if told_by is not held:
+            told_by.abandon()
         try:
-            log = held.log_text()
+            log = told_by.log_text()
         except (HostFault, OSError):
             log = ""
-        return self._fault(gave_up, log)
+        fault = self._fault(gave_up, log)
+        return fault if nodes is None else nodes.named(fault)
 
     def _fault(self, gave_up: GaveUp, log: str = "") -> StartFault:
         cleaned = gave_up._replace(detail=self.redactor.clean(gave_up.detail))
-        return start_fault(describe(cleaned, log), tried=f"to start {self.launch.id} on {self.host.name}")
-
-
-def _url(target: Target) -> str:
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    return f"http://{host}:{target.port}"
+        hosts = ", ".join([self.host.name, *(one.host.name for one in self.further)])
+        return start_fault(describe(cleaned, log), tried=f"to start {self.launch.id} on {hosts}")

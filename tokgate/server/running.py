@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tokgate.client.control import Control
 from tokgate.client.exchange import Target
 from tokgate.errors import HostFault
 from tokgate.hosts.connection import Host
-from tokgate.records import EnvironmentTruth, ServerRun, StopRecord
+from tokgate.records import EnvironmentTruth, NodeRun, ServerRun, StopRecord
 from tokgate.records.redactor import Redactor
 
 from .environment import prove_environment
 from .link import Link
+from .node_truth import joined
 from .stop import WHY_STOPPED, stop_server
 from .tunnel import Tunnel
 
@@ -56,28 +58,49 @@ class Held:
             self.stop()
         self.link.close()
 
-    def collect(self, folder: Path) -> None:
-        """Copy the log, secrets replaced, into `folder` here; what lay on the host is removed."""
+    def collect(self, folder: Path, name: str = LOG_NAME) -> None:
+        """Copy the log, secrets replaced, into `folder` here as `name`; what lay on the host is removed."""
         try:
             text = self.log_text()
         except (HostFault, OSError) as fault:
             text = f"[tokgate: {self.log} on {self.host.name} could not be read: {fault}]\n"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / LOG_NAME).write_text(text, encoding="utf-8", errors="backslashreplace")
+        (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
         with contextlib.suppress(HostFault):
             self.host.run("rm -rf -- %s", self.folder)
+
+
+class Others(Protocol):
+    """The further nodes of a server over several hosts (followers.py)."""
+
+    def why_gone(self) -> str | None: ...
+    def took_along(self) -> str | None: ...
+    def prove(
+        self, run: ServerRun, wanted: dict[str, str]
+    ) -> tuple[tuple[NodeRun, EnvironmentTruth], ...]: ...
+    def stop(self, first: StopRecord) -> StopRecord: ...
+    def collect(self, folder: Path) -> None: ...
 
 
 class RunningServer:
     """Stop it, then collect it: also when the measurement broke off."""
 
-    def __init__(self, held: Held, run: ServerRun, target: Target, tunnel: Tunnel | None) -> None:
+    def __init__(
+        self,
+        held: Held,
+        run: ServerRun,
+        target: Target,
+        tunnel: Tunnel | None,
+        others: Others | None = None,
+    ) -> None:
         self.run = run
         self.target = target
         self.control = Control(run.base_url, target.api_key)
         self._held = held
         self._tunnel = tunnel
+        self._others = others
         self._stop: StopRecord | None = None
+        self._ended: str | None = None  # how, and whose doing: found out once
 
     def alive(self) -> bool:
         """Whether the process lives and can be reached, as far as is known without asking: cheap."""
@@ -88,9 +111,14 @@ class RunningServer:
         if (reason := link.stopped_because) is not None:
             return WHY_STOPPED.get(reason, "it was stopped")
         if (how := link.ended_alone) is not None:
-            return f"the server {how}"
+            if self._ended is None:
+                along = self._others.took_along() if self._others is not None else None
+                self._ended = along or f"the server {how}"
+            return self._ended
         if link.lost:
             return "the supervisor on the host is gone"
+        if self._others is not None and (lost := self._others.why_gone()) is not None:
+            return lost
         return self._tunnel.problem() if self._tunnel else None
 
     @property
@@ -102,13 +130,18 @@ class RunningServer:
         return self._held.log_text()
 
     def prove_environment(self, wanted: dict[str, str]) -> EnvironmentTruth:
-        return prove_environment(self._held.host, self.run, wanted)
+        truth = prove_environment(self._held.host, self.run, wanted)
+        return joined(truth, self._others.prove(self.run, wanted)) if self._others is not None else truth
 
     def stop(self) -> StopRecord:
         """Stop it and wait until every process of it is gone; a second call returns the first one's record."""
         if self._stop is None:
             self.control.close()
-            self._stop = self._held.stop()
+            if self._others is not None and self.why_gone() is not None:
+                # Without one of its nodes no request of it ends: there is nothing to wait for.
+                self._held.abandon()
+            stop = self._held.stop()
+            self._stop = self._others.stop(stop) if self._others is not None else stop
             if self._tunnel is not None:
                 self._tunnel.close()
             self._held.link.close()
@@ -116,6 +149,8 @@ class RunningServer:
 
     def collect(self, folder: Path) -> None:
         self._held.collect(folder)
+        if self._others is not None:
+            self._others.collect(folder)
 
 
 def supervisor_argv(host: Host, folder: str) -> list[str]:

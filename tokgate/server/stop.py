@@ -13,7 +13,7 @@ from tokgate.hosts.processes import processes
 from tokgate.records import ProcessSeen, StopRecord
 
 from . import supervisor
-from .events import Event
+from .events import Event, Exit
 from .link import Link
 
 # On top of the rig's stop_timeout_s: what the supervisor itself may take for children and KILL, and the way.
@@ -41,7 +41,7 @@ def stop_server(
     report = link.stop(timeout_s=stop_timeout_s + MARGIN_S)
     notes = []
     if ended_alone is not None:
-        notes.append(f"before that, the server {ended_alone}")
+        notes.append(ended_before(ended_alone))
     if report is None:
         notes.append("its supervisor was gone; what carried the mark was ended by a new one")
         report = _sweep(host, mark, supervisor_argv)
@@ -57,6 +57,10 @@ def stop_server(
         survivors=survivors,
         note="; ".join([*notes, *trouble]) or None,
     )
+
+
+def ended_before(how: Exit) -> str:
+    return f"before that, the server {how}"
 
 
 def _sweep(host: Host, mark: str, supervisor_argv: list[str]) -> Event | None:

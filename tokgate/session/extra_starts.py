@@ -24,11 +24,7 @@ def extra_batches(rig: Rig, launch: Launch, workload: WorkloadSpec) -> Iterator[
     a launch says, not only how well it is known. Prompts that must never repeat go on counting.
     """
     spec = rig.sampling
-    if (
-        spec.gpu_time_s == 0
-        or not launch.stands_for_arm
-        or workload.name not in {w.name for w in rig.workloads}
-    ):
+    if spec.gpu_time_s == 0 or not launch.timed or workload.name not in {w.name for w in rig.workloads}:
         return
     size, total = workload.concurrency, workload.warmup + workload.repeats
     for number in range(total, workload.warmup + most_starts(rig, workload)):

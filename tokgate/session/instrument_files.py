@@ -35,6 +35,11 @@ class TraceTaken(Record):
     why: str | None = None  # why there is no trace, or not every rank's
 
 
+def probe_folder(node: int) -> str:
+    """Return the folder of a launch that holds what a node's probe has written."""
+    return PROBE if node == 0 else f"{PROBE}-node{node}"
+
+
 def scrape_name(workload: str, when: str) -> str:
     """Return the file of a scrape `when` ("before", "after") a workload's judged starts."""
     return f"metrics-{workload}-{when}.prom"

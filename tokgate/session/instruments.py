@@ -49,6 +49,7 @@ class Instruments:
     launch_id: str
     rig: Rig
     root: Path  # the folder that has the probe
+    kept_in: str = PROBE  # the folder of the launch that its files are brought to
     there: str | None = field(default=None, init=False)
     switch: ProbeSwitch | None = field(default=None, init=False)
 
@@ -146,7 +147,7 @@ class Instruments:
         return HostClock(offset_ns=int(told) - (before + after) // 2, within_ns=(after - before) // 2)
 
     def _name(self, name: str) -> str:
-        return f"launches/{self.launch_id}/{PROBE}/{name}"
+        return f"launches/{self.launch_id}/{self.kept_in}/{name}"
 
 
 @dataclass(frozen=True)

@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from tokgate.errors import BenchFault, LeaseFault, StartFault
 from tokgate.records import Launch, LaunchEvidence, Liveness
 from tokgate.records.progress import LaunchEnded, Stage, StageBegan
 from tokgate.rig.instruments import cost_pairs
-from tokgate.rig.ranks import rank_count
 from tokgate.rig.shipped import shipped_root
 from tokgate.server.launch import RunningServer, start
 from tokgate.server.running import LOG_NAME
 
+from .bench import Bench
 from .decode_log import graph_steps
-from .instruments import Instruments, TimerScrapes
+from .instruments import TimerScrapes
 from .launch_notes import LaunchNotes
 from .measure import Measurement
+from .node_instruments import instruments_of
 from .plan import rig_for
-from .proof import DEBUG, Profiled, ProofRun
+from .proof import DEBUG, Profiled
 from .refused import named
 from .rounds import Rounds
-from .site import Site
-from .slates import Slates
-from .trace_run import TraceRun
 from .watched import watched
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bench(Site):
-    """What every launch of a session shares."""
-
-    client_ceiling: float  # events/s
-    slates: Slates
 
 
 class LaunchRun:
@@ -47,10 +36,14 @@ class LaunchRun:
         self._rig = rig_for(bench.rig, launch)
         self._proves = launch.role == "nccl-proof"
         self._instruments = (
-            Instruments(
-                host=bench.host, folder=bench.folder, launch_id=launch.id, rig=self._rig, root=shipped_root()
+            instruments_of(
+                bench.watched(self._rig),
+                folder=bench.folder,
+                launch_id=launch.id,
+                rig=self._rig,
+                root=shipped_root(),
             )
-            if launch.role == "instrumented"
+            if launch.carries
             else None
         )
         self._profiled = Profiled((), "the launch broke off before")
@@ -85,7 +78,9 @@ class LaunchRun:
         if server is None:
             if self._proves:
                 self._notes.note(
-                    nccl=self._proof().proof(self._log, Profiled((), "the server did not start"))
+                    nccl=self._bench.proof(self._launch, self._rig).proof(
+                        self._log, Profiled((), "the server did not start")
+                    )
                 )
             return
         self._tell(f"ready after {server.run.ready_after_s:.1f} s")
@@ -102,7 +97,9 @@ class LaunchRun:
             if self._instruments is not None:
                 self._instruments.turn_off()
                 self._stage(Stage.TRACES)
-                self._tell(self._traces().take(server, self._notes.evidence.liveness))
+                self._tell(
+                    self._bench.traces(self._launch, self._rig).take(server, self._notes.evidence.liveness)
+                )
             self._bench.lease.check()
         except BenchFault as fault:
             self._notes.add_fault(fault)
@@ -111,12 +108,16 @@ class LaunchRun:
             self._stage(Stage.STOPPING)
             stop = server.stop()
             self._notes.note(stop=stop)
+            if (ran_from := self._notes.evidence.ran_from) is not None:
+                self._notes.note(ran_from=self._bench.sides.at_the_end(ran_from))
             if self._instruments is not None:
                 self._instruments.collect()
             server.collect(self._bench.folder.launch_folder(self._launch.id))
             self._notes.note(graph=graph_steps(self._log))
             if self._proves:
-                self._notes.note(nccl=self._proof().proof(self._log, self._profiled))
+                self._notes.note(
+                    nccl=self._bench.proof(self._launch, self._rig).proof(self._log, self._profiled)
+                )
             self._tell(f"stopped after {stop.seconds:.1f} s")
 
     def leave_out(self, cause: LaunchEvidence) -> None:
@@ -130,6 +131,7 @@ class LaunchRun:
     def _start(self) -> RunningServer | None:
         self._stage(Stage.STARTING)
         bench = self._bench
+        carried = self._instruments.members if self._instruments is not None else ()
         bench.slates.server_starts()
         self._started = True
         try:
@@ -142,7 +144,8 @@ class LaunchRun:
                 redactor=bench.redactor,
                 folder=bench.folder.launch_folder(self._launch.id),
                 extra=DEBUG if self._proves else (),
-                equip=self._instruments.equip if self._instruments is not None else None,
+                equip=bench.sides.equip(self._launch, carried[0].equip if carried else None),
+                further=bench.further(self._rig, self._launch, carried),
             )
         except StartFault as fault:
             failure = fault.failure and named(bench.rig, self._launch.arm, fault.failure)
@@ -157,13 +160,14 @@ class LaunchRun:
         truth = server.prove_environment(dict(server.run.line.environment))
         self._notes.note(environment=truth)
         self._keep("environment.json", truth.model_dump(mode="json"))
+        self._notes.note(ran_from=self._bench.sides.proof(self._launch, truth))
         if self._launch.role == "nccl-off":
             without = server.prove_environment(dict(self._bench.rig.server.nccl))
             self._notes.note(without=without)
             self._keep("without.json", without.model_dump(mode="json"))
 
     def _profile(self, server: RunningServer) -> None:
-        self._profiled = self._proof().profile(server)
+        self._profiled = self._bench.proof(self._launch, self._rig).profile(server)
         self._tell(f"{len(self._profiled.profiles)} profiles{f', {w}' if (w := self._profiled.why) else ''}")
         liveness = Liveness(alive=True, answered=True)
         try:
@@ -172,16 +176,6 @@ class LaunchRun:
             gone = server.why_gone()
             liveness = Liveness(alive=gone is None, answered=False, why=gone or fault.found)
         self._notes.note(liveness=liveness)
-
-    def _traces(self) -> TraceRun:
-        bench = self._bench
-        return TraceRun(bench.host, bench.folder, self._launch, self._rig, bench.root)
-
-    def _proof(self) -> ProofRun:
-        bench = self._bench
-        return ProofRun(
-            host=bench.host, folder=bench.folder, launch_id=self._launch.id, ranks=rank_count(self._rig)
-        )
 
     @property
     def _log(self) -> Path:
@@ -199,14 +193,13 @@ class LaunchRun:
             say=bench.say,
             progress=bench.progress,
             scrapes=self._scrapes(server),
-            switch=self._instruments.switch if self._instruments is not None else None,
+            switch=self._instruments,
             pairs=cost_pairs(self._rig) if self._instruments is not None else 0,
         )
         with watched(
             measurement,
             server.run,
-            host=bench.host,
-            rig=self._rig,
+            nodes=bench.watched(self._rig),
             notes=self._notes,
             client_ceiling=bench.client_ceiling,
         ):

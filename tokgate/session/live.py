@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tokgate.client.headroom import measure_ceiling
 from tokgate.errors import BenchFault, UsageError
-from tokgate.hosts.connection import connect
-from tokgate.hosts.fingerprint import fingerprint
-from tokgate.hosts.lease import Lease, lease
 from tokgate.records import (
     CleanSlate,
-    Finding,
     Fingerprint,
     Launch,
     LaunchEvidence,
     RunInfo,
     SamplingStep,
-    StartCause,
 )
 from tokgate.records.progress import SessionOpened, Stage, StageBegan
+from tokgate.records.side import SidesMade
 from tokgate.rig.models import Rig
 
-from .launch_run import Bench, LaunchRun
+from .bench import Bench
+from .launch_run import LaunchRun
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
+from .node_sides import sides_on
+from .nodes import Node, connected, fingerprints, leased, slates_of
 from .progress import Progress, unheard
-from .refused import by_every_server
 from .rig_secrets import redactor_of
 from .rounds import Rounds, plain_rounds
-from .run_folder import RunFolder, load_launch
-from .slates import Slates
+from .run_folder import SIDES, RunFolder, load_launch
+from .shared_cause import shared_cause
+from .sides import Sides
+from .taken_over import taken_over
 
 
 class LiveSession:
@@ -61,6 +61,7 @@ class LiveSession:
         self._progress = progress
         self._held = contextlib.ExitStack()
         self._bench: Bench | None = None
+        self._sides: Sides | None = None
         self._fingerprint: Fingerprint | None = None
         self._slate_at_start: CleanSlate | None = None
         self._slate_at_end: CleanSlate | None = None
@@ -78,11 +79,12 @@ class LiveSession:
         self._folder.write_record("run.json", self._info)
         self._folder.write_record("rig.json", self.rig)
         self._progress(StageBegan(stage=Stage.OPENING))
-        host = connect(self.rig.host, redactor=self._redactor)
-        held = self._held.enter_context(lease(host, owner=self._info.run_id))
-        for finding in _taken_over(held):
+        nodes = connected(self.rig, self._redactor)
+        host = nodes[0].host
+        held = self._held.enter_context(leased(nodes, owner=self._info.run_id))
+        for finding in taken_over(held):
             self._say(finding.what)
-        found = fingerprint(host, self.rig)
+        found = fingerprints(nodes)
         nccl = judge_nccl(host, self.rig, found)
         self._fingerprint = with_notes(found, nccl)
         self._folder.write_record("fingerprint.json", self._fingerprint)
@@ -90,8 +92,9 @@ class LiveSession:
         for line in told(nccl):
             self._say(line)
         refuse_broken(nccl)
-        slates = Slates(host, self.rig, self._progress)
-        self._slate_at_start = slates.look("session start", (*self._fingerprint.notes, *_taken_over(held)))
+        self._sides = self._make_sides(nodes)
+        slates = slates_of(nodes, self.rig, self._progress)
+        self._slate_at_start = slates.look("session start", (*self._fingerprint.notes, *taken_over(held)))
         self._folder.write_record("slate-start.json", self._slate_at_start)
         ceiling = measure_ceiling()
         self._say(f"client ceiling on this machine: {ceiling:,.0f} events/s")
@@ -105,15 +108,46 @@ class LiveSession:
             root=self._root,
             client_ceiling=ceiling,
             slates=slates,
+            sides=self._sides,
+            nodes=nodes if len(nodes) > 1 else (),
             say=self._say,
             progress=self._progress,
         )
         self._progress(SessionOpened())
 
+    def _make_sides(self, nodes: Sequence[Node]) -> Sides:
+        sides = sides_on(
+            nodes,
+            run_id=self._info.run_id,
+            keep=lambda made: self._folder.write_record(SIDES, made),
+            say=self._say,
+        )
+        self._held.callback(sides.close)  # before the lease is given back
+        sides.open()
+        if sides.made is not None and self._fingerprint is not None:
+            self._fingerprint = sides.facts(self._fingerprint)
+            self._folder.write_record("fingerprint.json", self._fingerprint)
+        return sides
+
+    @property
+    def sides(self) -> Sides | None:
+        """The trees that this session measures; None before it is open."""
+        return self._sides
+
+    @property
+    def sides_made(self) -> SidesMade | None:
+        """Return what they are made of; None where no change is measured."""
+        return self._sides.made if self._sides is not None else None
+
     def close(self) -> None:
         self._held.close()
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         self._folder.write_record("run.json", self._info.model_copy(update={"finished_at": now}))
+
+    @property
+    def site(self) -> Bench | None:
+        """Host, lease and folder of an open session; None before it is open."""
+        return self._bench
 
     @property
     def fingerprint(self) -> Fingerprint | None:
@@ -132,19 +166,6 @@ class LiveSession:
             self._folder.write_record("slate-end.json", self._slate_at_end)
         return self._slate_at_end
 
-    def _shared_cause(self) -> LaunchEvidence | None:
-        """Return the first launch that failed for a cause that all launches share, if one has."""
-        for evidence in self._measured.values():
-            failure = evidence.failure
-            first = evidence.launch.role in ("control", "nccl-proof", "sweep-control")
-            if (
-                first
-                and failure
-                and (failure.cause in _SHARED or by_every_server(self.rig, evidence.launch.arm, failure))
-            ):
-                return evidence
-        return None
-
     def is_measured(self, launch: Launch) -> bool:
         return launch.id in self._measured
 
@@ -161,7 +182,7 @@ class LiveSession:
             # However it ends, it is not tried again: a second server on the same folder would mix two launches.
             self._measured[launch.id] = _unread(launch, "the session broke off before")
             try:
-                if (cause := self._shared_cause()) is None:
+                if (cause := shared_cause(self._measured.values(), launch, self.rig)) is None:
                     run.run(rounds)
                 else:
                     run.leave_out(cause)
@@ -171,11 +192,19 @@ class LiveSession:
 
     def restarts(self) -> tuple[LaunchEvidence, ...]:
         """Return the server runs beyond the plan, in the order in which they were made."""
-        return tuple(e for e in self._measured.values() if e.launch.round)
+        return tuple(e for e in self._measured.values() if e.launch.round and e.launch.role != "culprit")
+
+    def searched(self) -> tuple[LaunchEvidence, ...]:
+        """Return the server runs of a search for the part of a change that costs, in order."""
+        return tuple(e for e in self._measured.values() if e.launch.role == "culprit")
 
     def planned(self) -> tuple[LaunchEvidence, ...]:
         """Return what has been measured of the plan."""
         return tuple(e for e in self._measured.values() if not e.launch.round)
+
+    def keep_search(self, step: SamplingStep) -> None:
+        """Write down what a search measures next, or why it ended."""
+        self._folder.append_search(step)
 
     def keep(self, step: SamplingStep) -> None:
         """Write down a decision of the stop rule."""
@@ -191,27 +220,5 @@ class LiveSession:
             return _unread(launch, f"{type(error).__name__}: {error}")
 
 
-# Causes of a failed start that every other launch of the rig shares: trying them costs GPU time for nothing.
-_SHARED = {
-    StartCause.NO_PYTHON,
-    StartCause.NO_MODULE,
-    StartCause.NO_MODEL,
-    StartCause.LOG_NOT_WRITABLE,
-    StartCause.NO_SUPERVISOR,
-}
-
-
 def _unread(launch: Launch, why: str) -> LaunchEvidence:
     return LaunchEvidence(launch=launch, faults=(f"what {launch.id} left cannot be read back: {why}",))
-
-
-def _taken_over(held: Lease) -> tuple[Finding, ...]:
-    if held.took_over is None:
-        return ()
-    return (
-        Finding(
-            severity="note",
-            what=f"a stale lease of {held.owner_before or 'an unknown run'} was taken over: {held.took_over}",
-            do="find out how the gate before this one ended; its run folder holds what it had measured",
-        ),
-    )

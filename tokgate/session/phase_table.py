@@ -25,9 +25,9 @@ from tokgate.server.running import LOG_NAME
 from tokgate.stats.agreement import agreements
 from tokgate.stats.phases import cycle_reading, rest_by_cycle
 
-from .instrument_files import PROBE, TIMER, scrape_name
+from .instrument_files import TIMER, scrape_name
 from .plain_files import text_of
-from .probe_table import read_probe
+from .probe_nodes import read_probe_everywhere
 from .trace_table import read_traces
 
 LOG_BYTES = 32 << 20
@@ -44,8 +44,8 @@ def phases_of(folder: Path, evidence: LaunchEvidence) -> PhaseTable:
     for workload, together in load.items():
         cycle = cycle_reading(evidence.samples, workload=workload, concurrency=together)
         found.readings += [cycle] if cycle is not None else []
-    if evidence.launch.role == "instrumented":
-        told = read_probe(folder / PROBE, evidence, load)
+    if evidence.launch.carries:
+        told = read_probe_everywhere(folder, evidence, load)
         found.readings += told.readings
         found.graphs += told.graphs
         found.unknown |= {"probe": told.why} if told.why is not None else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokgate.records import Launch
+from tokgate.records.side import BASE, HEAD
 from tokgate.rig.instruments import cost_pairs, instrumented
 from tokgate.rig.models import ArmSpec, Rig
 from tokgate.rig.sweep import swept
@@ -18,17 +19,44 @@ LOSSLESS = "lossless"  # name of the untimed workload whose outputs are compared
 def plan_launches(rig: Rig) -> tuple[Launch, ...]:
     """Control, each EAGLE-3 arm, control again: the second control brackets drift.
 
-    Every arm is launched once, so this is as few launches as a bracket allows.
+    Every arm is launched once, so this is as few launches as a bracket allows. Where a change is measured they are its
+    head's, and their numbers leave room for the base's (`side_launches`).
     """
+    return tuple(launch for launch in timed_launches(rig) if launch.role != "side")
+
+
+def side_launches(rig: Rig) -> tuple[Launch, ...]:
+    """Return the launches of the base of a change, one an arm, each right behind the head's; () where none is measured."""
+    return tuple(launch for launch in timed_launches(rig) if launch.role == "side")
+
+
+def timed_launches(rig: Rig) -> tuple[Launch, ...]:
+    """Return all of them, in the order in which they are made."""
     arms = [a for a in rig.arms if a.kind == "eagle3"]
     names: list[tuple[str, str, str]] = [(rig.control.name, rig.control.name, "control")]
     names += [(a.name, a.name, "arm") for a in arms]
+    if rig.sides is not None:
+        # Head and base of an arm are neighbours: what the machine does meanwhile meets both.
+        names = [
+            one
+            for label, arm, role in names
+            for one in ((label, arm, role), (f"{label}-{BASE}", arm, "side"))
+        ]
     if arms:
         names.append((f"{rig.control.name}-again", rig.control.name, "control-again"))
     return tuple(
-        Launch.model_validate({"id": f"{number:02d}-{label}", "arm": arm, "role": role})
+        Launch.model_validate(
+            {"id": f"{number:02d}-{label}", "arm": arm, "role": role, "side": side_for(rig, role)}
+        )
         for number, (label, arm, role) in enumerate(names, start=1)
     )
+
+
+def side_for(rig: Rig, role: str) -> str | None:
+    """Return the side that launches of this role start from: the head but for the base's own; None without a change."""
+    if rig.sides is None:
+        return None
+    return BASE if role == "side" else HEAD
 
 
 def has_nccl(rig: Rig) -> bool:
@@ -43,14 +71,16 @@ def proof_launch(rig: Rig) -> Launch | None:
     """
     if not has_nccl(rig) or rig.nccl_proof.skip is not None:
         return None
-    return Launch(id="00-nccl-proof", arm=rig.control.name, role="nccl-proof")
+    side = side_for(rig, "nccl-proof")
+    return Launch(id="00-nccl-proof", arm=rig.control.name, role="nccl-proof", side=side)
 
 
 def off_launch(rig: Rig) -> Launch | None:
     """Return the control arm without the NCCL block, measured last; None where there is no block."""
     if not has_nccl(rig):
         return None
-    return Launch(id=f"{len(plan_launches(rig)) + 1:02d}-nccl-off", arm=rig.control.name, role="nccl-off")
+    number, side = len(timed_launches(rig)) + 1, side_for(rig, "nccl-off")
+    return Launch(id=f"{number:02d}-nccl-off", arm=rig.control.name, role="nccl-off", side=side)
 
 
 def instrumented_launches(rig: Rig) -> tuple[Launch, ...]:
@@ -61,11 +91,11 @@ def instrumented_launches(rig: Rig) -> tuple[Launch, ...]:
     """
     if rig.instruments.skip is not None:
         return ()
-    first = len(plan_launches(rig)) + has_nccl(rig) + 1
+    first, side = len(timed_launches(rig)) + has_nccl(rig) + 1, side_for(rig, "instrumented")
     arms = [a for a in rig.arms if a.kind == "eagle3"]
     arms += [rig.control] if arms and rig.instruments.control else []
     return tuple(
-        Launch(id=f"{number:02d}-{arm.name}-phases", arm=arm.name, role="instrumented")
+        Launch(id=f"{number:02d}-{arm.name}-phases", arm=arm.name, role="instrumented", side=side)
         for number, arm in enumerate(arms, start=first)
     )
 
@@ -77,8 +107,8 @@ def rig_for(rig: Rig, launch: Launch) -> Rig:
     with its workloads and setting where it is one of a sweep; with the workloads in question where it is a restart.
     """
     if launch.round:
-        return as_restarted(instrumented(rig) if launch.role == "instrumented" else rig, launch)
-    if launch.role == "instrumented":
+        return as_restarted(instrumented(rig) if launch.carries else rig, launch)
+    if launch.carries:
         return instrumented(rig)
     if launch.role in ("sweep", "sweep-control"):
         return swept(rig, launch.id)

@@ -8,13 +8,14 @@ from tokgate.records import Launch
 from tokgate.rig.advice import derived_limits
 from tokgate.rig.models import Rig
 
+from .culprit_plan import opening_launches
 from .instrument_files import TIMER
 from .plan import (
     describe_phases,
     instrumented_launches,
     off_launch,
-    plan_launches,
     proof_launch,
+    timed_launches,
 )
 from .sweep_plan import sweep_launches
 
@@ -22,13 +23,15 @@ from .sweep_plan import sweep_launches
 def possible_launches(rig: Rig) -> tuple[Launch, ...]:
     """Return every launch that a selection on this rig can ask for, in the order in which they are made."""
     proof, off = proof_launch(rig), off_launch(rig)
-    return (
+    found = (
         *((proof,) if proof else ()),
-        *plan_launches(rig),
+        *timed_launches(rig),
         *((off,) if off else ()),
         *instrumented_launches(rig),
         *sweep_launches(rig),
     )
+    last = max((int(launch.id.partition("-")[0]) for launch in found), default=0)
+    return (*found, *opening_launches(rig, behind=last))
 
 
 def describe_instruments(rig: Rig) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tokgate.parsers.torch_trace import read_torch_trace
 from tokgate.records import Unread
 from tokgate.records.nccl import NcclProof, RankProfile
 from tokgate.server.command_line import Extra
+from tokgate.server.followers import log_name
 
 from .run_folder import RunFolder
 from .trace_files import FOLDER
@@ -60,6 +61,7 @@ class ProofRun:
     folder: RunFolder
     launch_id: str
     ranks: int
+    further: tuple[Host, ...] = ()  # of a server over several hosts: they have their share of the ranks
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -83,30 +85,61 @@ class ProofRun:
 
     def proof(self, log: Path, profiled: Profiled) -> NcclProof:
         """Return everything that the stopped server's log and traces show, and write it down."""
-        text, unread = _head(log)
-        reading = read_nccl(text)
-        proof = NcclProof(
-            versions=reading.versions,
-            ranks=nccl_ranks(reading),
-            profiles=profiled.profiles,
-            why_no_profile=profiled.why,
-            warnings=reading.warnings,
-            ran=tuple(
-                f"{c.function} {c.algorithm}/{c.protocol}, {c.calls} calls of {c.smallest_bytes} to "
-                f"{c.largest_bytes} bytes"
-                for c in reading.choices
-            ),
-            unread=(*unread, *reading.unread),
-        )
+        proof = _proof(log, profiled)
+        for node in range(1, len(self.further) + 1):
+            there = _proof(log.with_name(log_name(node)), profiled)
+            proof = proof.model_copy(
+                update={
+                    "versions": tuple(dict.fromkeys((*proof.versions, *there.versions))),
+                    "ranks": (*proof.ranks, *(r.model_copy(update={"node": node}) for r in there.ranks)),
+                    "warnings": (*proof.warnings, *there.warnings),
+                    "ran": tuple(dict.fromkeys((*proof.ran, *there.ran))),
+                    "unread": (*proof.unread, *there.unread),
+                }
+            )
         self.folder.write_record(f"launches/{self.launch_id}/nccl-proof.json", proof)
         return proof
 
     def _collected(self, there: str) -> Profiled:
         """Wait until every rank's trace is there and whole, then keep them. All of it ends when time is up."""
-        collector = TraceCollector(
-            self.host, self.folder, self.launch_id, self.ranks, pause=self.pause, clock=self.clock
-        )
-        return Profiled(*collector.collect(there, _read, within_s=TRACES_S))
+        hosts = (self.host, *self.further)
+        found: list[RankProfile] = []
+        whys: list[str] = []
+        for number, host in enumerate(hosts):
+            collector = TraceCollector(
+                host,
+                self.folder,
+                self.launch_id,
+                self.ranks // len(hosts),
+                pause=self.pause,
+                clock=self.clock,
+            )
+            # Every node's schedulers are told one path; it is node 0's, and each writes to it on its own host.
+            profiles, why = collector.collect(there, _read, within_s=TRACES_S)
+            found += profiles
+            whys += [f"node {number}: {why}" if len(hosts) > 1 else why] if why is not None else []
+        if self.further:  # two of them may see one file system
+            found = list({profile.rank: profile for profile in found}.values())
+        return Profiled(tuple(found), "; ".join(whys) or None)
+
+
+def _proof(log: Path, profiled: Profiled) -> NcclProof:
+    """Return what one node's log shows."""
+    text, unread = _head(log)
+    reading = read_nccl(text)
+    return NcclProof(
+        versions=reading.versions,
+        ranks=nccl_ranks(reading),
+        profiles=profiled.profiles,
+        why_no_profile=profiled.why,
+        warnings=reading.warnings,
+        ran=tuple(
+            f"{c.function} {c.algorithm}/{c.protocol}, {c.calls} calls of {c.smallest_bytes} to "
+            f"{c.largest_bytes} bytes"
+            for c in reading.choices
+        ),
+        unread=(*unread, *reading.unread),
+    )
 
 
 def _read(file: TraceFile, pieces: Iterator[bytes]) -> RankProfile:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from tokgate.records import Launch, LaunchEvidence
+from tokgate.records import Launch, LaunchEvidence, Role
 from tokgate.rig.models import Rig
-from tokgate.verdicts.questions import PHASES
-from tokgate.verdicts.sampling import subject_of
+from tokgate.verdicts.subjects import Subject, read_subject, subject_of
+
+# Of a restart: on another side of a change, with instruments.
+_ROLES: dict[tuple[bool, bool], Role] = {
+    (False, False): "restart",
+    (False, True): "instrumented",
+    (True, False): "side",
+    (True, True): "side-phases",
+}
 
 
 def restart_launches(
@@ -22,23 +29,25 @@ def restart_launches(
     """Return the launches of one decision. `runs`: subject -> how many; `number`: of the decision, from 1.
 
     `planned`: all that the rig can launch, whose numbers go on; `made`: the restarts so far. Arms take turns, so that a
-    drift meets them alike, and the control comes last, so that it shows one that went on.
+    drift meets them alike, and the control comes last, so that it shows one that went on. The two sides of a change
+    stay neighbours and take turns in who is first: head and base as planned, then base and head, and so on.
     """
     behind = max((int(launch.id.partition("-")[0]) for launch in planned), default=0) + len(made)
     before = Counter(subject_of(launch) for launch in made)
     found: list[Launch] = []
     controls = {launch.arm for launch in planned if launch.role == "control"}
-    for subject in _in_turn(runs, last=controls):
-        before[subject] += 1
-        arm = subject.removesuffix(PHASES)
-        label = f"{arm}-phases" if subject.endswith(PHASES) else arm
+    heads = {launch.arm: launch.side for launch in planned if launch.stands_for_arm}
+    for text in _in_turn(runs, last=controls, made=before):
+        before[text] += 1
+        subject = read_subject(text)
         found.append(
             Launch(
-                id=f"{behind + len(found) + 1:02d}-{label}-restart-{before[subject]}",
-                arm=arm,
-                role="instrumented" if subject.endswith(PHASES) else "restart",
+                id=f"{behind + len(found) + 1:02d}-{_label(subject)}-restart-{before[text]}",
+                arm=subject.arm,
+                role=_ROLES[subject.side is not None, subject.phases],
                 round=number,
                 workloads=tuple(workloads),
+                side=subject.side or heads.get(subject.arm),
             )
         )
     return tuple(found)
@@ -62,10 +71,38 @@ def as_restarted(rig: Rig, launch: Launch) -> Rig:
     return rig.model_copy(update={"workloads": tuple(taken), "lossless": None, "instruments": instruments})
 
 
-def _in_turn(runs: Mapping[str, int], *, last: Collection[str]) -> list[str]:
-    """Return the order, made up from its end: turn by turn, of each turn the control first."""
-    backwards = [subject for subject in runs if subject in last]
-    backwards += [subject for subject in reversed(list(runs)) if subject not in last]
+def _label(subject: Subject) -> str:
+    """Return the part of a launch's id between its number and "restart"."""
+    side = f"-{subject.side}" if subject.side is not None else ""
+    return f"{subject.arm}{side}{'-phases' if subject.phases else ''}"
+
+
+def _in_turn(runs: Mapping[str, int], *, last: Collection[str], made: Mapping[str | None, int]) -> list[str]:
+    """Return the order, made up from its end: turn by turn, of each turn the control first; `made`: restarts so far."""
+    together: dict[tuple[str, bool], list[str]] = {}
+    for text in runs:
+        subject = read_subject(text)
+        together.setdefault((subject.arm, subject.phases), []).append(text)
+    timed_last = [key for key in together if key[0] in last and not key[1]]
+    backwards = [*timed_last, *(key for key in reversed(list(together)) if key not in timed_last)]
     most = max(runs.values(), default=0)
-    found = [subject for turn in range(most) for subject in backwards if runs[subject] > turn]
-    return found[::-1]
+    turns = [
+        [text for text in together[key] if runs[text] > turn] for turn in range(most) for key in backwards
+    ]
+    begun: Counter[str | None] = Counter(made)
+    found: list[str] = []
+    for texts in reversed(turns):
+        found += _sides_in_turn(texts, begun)
+        begun.update(texts)
+    return found
+
+
+def _sides_in_turn(texts: Sequence[str], begun: Mapping[str | None, int]) -> list[str]:
+    """Return the sides of one arm, the head first where an even number of restarts of the other sides came before.
+
+    The plan has the head first, so an odd number of pairs in all begins with the other side: H B, B H, H B, …
+    """
+    heads = [text for text in texts if read_subject(text).side is None]
+    others = [text for text in texts if text not in heads]
+    pairs = 1 + max((begun[text] for text in others), default=0)
+    return [*others, *heads] if pairs % 2 else [*heads, *others]

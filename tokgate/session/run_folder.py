@@ -1,7 +1,9 @@
 """The folder a session leaves behind: everything needed to judge it again without a GPU.
 
 run.json  rig.json  fingerprint.json  nccl-lint.json  slate-start.json  slate-end.json
+sides.json                           the trees of SGLang that were made, where the session compares some
 sampling.jsonl                       one decision of the stop rule a line
+culprit.jsonl                        one decision of a search for the part of a change that costs a line
 baselines/<identity>.json            copies of the baselines it was compared with
 launches/<id>/launch.json            LaunchEvidence without generations and samples
 launches/<id>/generations.jsonl      one Generation a line
@@ -10,6 +12,7 @@ launches/<id>/bodies/NNNN.sse        raw responses
 launches/<id>/server.log server_info.json metrics-before.prom metrics-after.prom
 launches/<id>/probe/  metrics-<workload>-before.prom, -after.prom     of a launch with instruments
 launches/<id>/trace.json  profile/   the same launch's traces, and under which load they were taken
+launches/<id>/server-node1.log telemetry-node1.jsonl probe-node1/     of node 1, where a server runs over several hosts
 """
 
 from __future__ import annotations
@@ -34,20 +37,23 @@ from tokgate.records import (
     RunInfo,
     SamplingStep,
 )
+from tokgate.records.fleet import FLEET, HOSTS
 from tokgate.records.redactor import Redactor
+from tokgate.records.side import SidesMade
 from tokgate.records.telemetry import Curves, TelemetryRow
 from tokgate.records.whole_file import naming, replace_file
 from tokgate.rig.models import Rig
-from tokgate.stats.curves import curves_of
 from tokgate.stats.samples import batch_samples, samples_of
-from tokgate.stats.windows import windows_of
 
 from .long_texts import shortened, shortened_why
 from .phase_table import phases_of
+from .seen import seen
 
 R = TypeVar("R", bound=BaseModel)
 TELEMETRY = "telemetry.jsonl"
 SAMPLING = "sampling.jsonl"
+SIDES = "sides.json"
+SEARCH = "culprit.jsonl"
 SCHEMA_NUMBER = 1  # of run.json
 _Row = RootModel[TelemetryRow]
 
@@ -98,9 +104,13 @@ class RunFolder:
         """Keep a decision before it is obeyed: a killed session leaves what it was about to do."""
         self._append(self.path / SAMPLING, step.model_dump_json() + "\n")
 
-    def append_telemetry(self, launch_id: str, lines: str) -> None:
+    def append_search(self, step: SamplingStep) -> None:
+        """Keep what a search measures next, before it does."""
+        self._append(self.path / SEARCH, step.model_dump_json() + "\n")
+
+    def append_telemetry(self, launch_id: str, lines: str, name: str = TELEMETRY) -> None:
         """Append rows of telemetry, whole lines of JSON. OSError: the folder cannot be written."""
-        self._append(self.launch_folder(launch_id) / TELEMETRY, lines)
+        self._append(self.launch_folder(launch_id) / name, lines)
 
     def _append(self, path: Path, lines: str) -> None:
         with naming(path), path.open("a", encoding="utf-8") as file:
@@ -147,13 +157,12 @@ def load_launch(folder: Path) -> LaunchEvidence:
         generations = ()
         torn.append(f"{error.where(folder)}: none of its generations is judged")
     try:
-        rows = load_telemetry(folder / TELEMETRY)
+        windows, curves = seen(folder, generations, evidence.telemetry, load_telemetry)
     except _TornLineError as error:
-        rows = ()
+        windows, curves = seen(folder, generations, evidence.telemetry, lambda _: ())
         torn.append(error.where(folder))
-    gpus = evidence.telemetry.gpus if evidence.telemetry is not None else 0
     evidence = evidence.model_copy(update={"faults": (*evidence.faults, *torn)})
-    computed = {"windows": windows_of(generations, rows, gpus=gpus), "curves": curves_of(rows)}
+    computed = {"windows": windows, "curves": curves}
     whole = with_samples(evidence.model_copy(update={"generations": generations, **computed}))
     return whole.model_copy(update={"phases": phases_of(folder, whole)})
 
@@ -197,7 +206,13 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
             if os.path.lexists(path.resolve().parent / "run.json")
             else "name a folder that a gate session wrote: `ls reports/` shows them; with none, run the gate first, e.g. `make gate`",
         )
-    info = _read(path / "run.json", RunInfo)
+    if os.path.lexists(path / FLEET):
+        raise UsageError(
+            tried=f"reading {path} as the run of one host",
+            found="it is the run of several",
+            do=f"name the part of one host: `ls {path / HOSTS}` shows them; `tokgate report {path}` judges all of it",
+        )
+    info = read_info(path)
     if info.schema_number != SCHEMA_NUMBER:
         raise UsageError(
             tried=f"reading the run folder {path}",
@@ -212,8 +227,10 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
         slate_at_start=_read_if_there(path / "slate-start.json", CleanSlate),
         slate_at_end=_read_if_there(path / "slate-end.json", CleanSlate),
         sampling=load_sampling(path / SAMPLING),
+        search=load_sampling(path / SEARCH),
+        sides=_read_if_there(path / SIDES, SidesMade),
     )
-    rig = _read(path / "rig.json", Rig)
+    rig = read_rig(path)
     if rig.simulated != evidence.info.simulated:
         raise UsageError(
             tried=f"reading the run folder {path}",
@@ -221,6 +238,16 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
             do="the folder was edited or put together from two runs: measure again",
         )
     return evidence, rig
+
+
+def read_info(path: Path) -> RunInfo:
+    """Read who a run is. UsageError: its run.json makes no sense."""
+    return _read(path / "run.json", RunInfo)
+
+
+def read_rig(path: Path) -> Rig:
+    """Read the rig of a run folder. UsageError: its rig.json makes no sense."""
+    return _read(path / "rig.json", Rig)
 
 
 def _read_if_there(path: Path, kind: type[R]) -> R | None:

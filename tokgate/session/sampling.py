@@ -8,8 +8,10 @@ from typing import Protocol
 from tokgate.records import Launch, LaunchEvidence, SamplingStep, Verdict
 from tokgate.records.progress import AskedRestart, RestartsDecided
 from tokgate.rig.models import Rig
-from tokgate.verdicts.sampling import costs_of, left_of, next_step, subject_of, wanted_words
+from tokgate.rig.restart_budget import restart_budget_s
+from tokgate.verdicts.sampling import costs_of, left_of, next_step, wanted_words
 from tokgate.verdicts.stop_rule import More, Stop
+from tokgate.verdicts.subjects import subject_of
 
 from .preamble import possible_launches
 from .progress import Progress, unheard
@@ -100,7 +102,7 @@ class Sampling:
         return left_of(self._rig, self._session.restarts())
 
     def _left_words(self) -> str:
-        return f"{self._left_s():.0f} s of {self._rig.sampling.gpu_time_s:.0f} s left"
+        return f"{self._left_s():.0f} s of {restart_budget_s(self._rig):.0f} s left"
 
     def _launches(self, decision: Stop | More, number: int) -> tuple[Launch, ...]:
         if isinstance(decision, Stop):
@@ -121,7 +123,7 @@ class Sampling:
             launches=tuple(launch.id for launch in launches),
             expected_s=decision.cost_s if isinstance(decision, More) else 0.0,
             left_s=self._left_s(),
-            budget_s=self._rig.sampling.gpu_time_s,
+            budget_s=restart_budget_s(self._rig),
             unsettled=decision.unsettled,
             hopeless=decision.hopeless,
         )
@@ -136,5 +138,6 @@ class Sampling:
 
 def _named(launch: Launch) -> str:
     """Return "restart 2 of eagle3-2step"."""
-    with_instruments = ", with instruments" if launch.role == "instrumented" else ""
-    return f"restart {launch.id.rpartition('-')[2]} of {launch.arm}{with_instruments}"
+    with_instruments = ", with instruments" if launch.carries else ""
+    side = f", {launch.side}" if launch.side is not None else ""
+    return f"restart {launch.id.rpartition('-')[2]} of {launch.arm}{side}{with_instruments}"

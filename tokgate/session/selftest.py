@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import time
 from collections.abc import Callable
@@ -19,9 +20,10 @@ from tokgate.verdicts.selftest_file import save_selftest, settings_of
 
 from .plant import too_old
 from .rig_secrets import redactor_of
-from .run_folder import RunFolder
+from .run_folder import SIDES, RunFolder
 from .selftest_plan import Asked, cells_of, launches_of, time_words, too_little
 from .selftest_run import BudgetSpentError, CannotPlantError, PlantedRun, Stand, timed
+from .sides import Sides
 
 MOST_FAILED = 2  # server runs in a row that break off before a self-test gives up
 
@@ -57,8 +59,17 @@ class SelfTesting:
         """
         rig, asked = self._rig, self._asked
         host = connect(rig.host, redactor=self._redactor)
-        with lease(host, owner=self._name) as held:
+        sides = Sides(
+            host,
+            rig,
+            run_id=self._name,
+            keep=lambda made: self._folder.write_record(SIDES, made),
+            say=self._say,
+        )
+        with lease(host, owner=self._name) as held, contextlib.closing(sides):
             machine = fingerprint(host, rig)
+            sides.open()
+            machine = sides.facts(machine)
             if (why := too_old(machine.facts.get("sglang.version"))) is not None:
                 raise CannotPlantError(
                     tried=f"to plant slowdowns on {rig.name}",
@@ -95,6 +106,7 @@ class SelfTesting:
                 run_id=self._name,
                 root=self._root,
                 say=self._say,
+                sides=sides,
                 is_over=lambda: self._left_s() <= 0,
             )
             return self._runs(stand, found)

@@ -11,6 +11,7 @@ from tokgate.errors import BenchFault, StartFault
 from tokgate.hosts.clean_slate import look
 from tokgate.records import Launch, LaunchEvidence, Verdict
 from tokgate.records.selftest import Block, PlantedLaunch
+from tokgate.rig.nodes import NodeRig
 from tokgate.rig.shipped import shipped_root
 from tokgate.server.launch import RunningServer, start
 from tokgate.server.port import written_port
@@ -18,10 +19,12 @@ from tokgate.verdicts.establish import establish
 
 from .launch_notes import LaunchNotes
 from .measure import Measurement
+from .nodes import Node
 from .plant import Plant, too_old
 from .rounds import plain_rounds
 from .run_folder import load_launch
 from .selftest_plan import Asked, Cell, order_of, rig_of
+from .sides import Sides
 from .site import Site
 from .watched import watched
 
@@ -39,6 +42,7 @@ class Stand(Site):
     """What every server run of a self-test shares."""
 
     is_over: Callable[[], bool]  # the budget is spent
+    sides: Sides  # of a rig whose SGLang has to have patches
 
 
 class PlantedRun:
@@ -77,7 +81,7 @@ class PlantedRun:
                 mark=f"{stand.run_id}/{self._launch.id}/{secrets.token_hex(4)}",
                 redactor=stand.redactor,
                 folder=stand.folder.launch_folder(self._launch.id),
-                equip=self._plant.equip,
+                equip=stand.sides.equip(self._launch, self._plant.equip),
             )
         except StartFault as fault:
             self._notes.note(failure=fault.failure)
@@ -154,7 +158,8 @@ class PlantedRun:
             scrapes=self,
         )
         try:
-            with watched(measurement, server.run, host=stand.host, rig=self._rig, notes=self._notes):
+            nodes = (Node(NodeRig(0, self._rig), stand.host),)
+            with watched(measurement, server.run, nodes=nodes, notes=self._notes):
                 measurement.take_all(plain_rounds)
         finally:
             self._notes.note(liveness=measurement.liveness())

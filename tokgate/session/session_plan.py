@@ -11,10 +11,12 @@ from tokgate.records import Launch
 from tokgate.records.progress import PlannedLaunch, PlannedRestarts, PlannedWork, SessionPlan, Span
 from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.models import Rig
+from tokgate.rig.restart_budget import restart_budget_s
 from tokgate.rig.workload import WorkloadSpec
-from tokgate.verdicts.sampling import subject_of
+from tokgate.verdicts.subjects import subject_of
 
 from .cost_plan import paired_batches
+from .culprit_plan import describe_search
 from .extra_starts import most_starts
 from .pace import Pace
 from .plan import Batch, batches_of, describe_phases, rig_for, workloads_of
@@ -23,7 +25,13 @@ from .sweep_plan import describe_sweep
 from .usual import BESIDES_S, usual_around, usual_tok_s
 
 # Where a launch is taken in by -m: what a selection without it leaves out.
-_TAKEN_IN = {"nccl-off": "nccl", "instrumented": "verify", "nccl-proof": "eagle3 or nccl"}
+_TAKEN_IN = {
+    "nccl-off": "nccl",
+    "instrumented": "verify",
+    "nccl-proof": "eagle3 or nccl",
+    "side": "patch",
+    "culprit": "culprit",
+}
 
 
 def session_plan(
@@ -59,7 +67,7 @@ def session_plan(
 
 def _planned(rig: Rig, launch: Launch, pace: Pace) -> PlannedLaunch:
     own = rig_for(rig, launch)
-    pairs = cost_pairs(own) if launch.role == "instrumented" else 0
+    pairs = cost_pairs(own) if launch.carries else 0
     work: list[PlannedWork] = []
     kinds: list[_Kind] = []
     for number, workload in enumerate(workloads_of(own, launch)):
@@ -125,7 +133,7 @@ def _usual(low: float, high: float, limit: float) -> Span:
 
 def _may_extend(rig: Rig, launch: Launch, workload: WorkloadSpec) -> bool:
     timed = workload.name in {w.name for w in rig.workloads}
-    return rig.sampling.gpu_time_s > 0 and launch.stands_for_arm and timed
+    return rig.sampling.gpu_time_s > 0 and launch.timed and timed
 
 
 def _restarts(rig: Rig, launches: Sequence[Launch], made: Sequence[PlannedLaunch]) -> PlannedRestarts | None:
@@ -138,7 +146,7 @@ def _restarts(rig: Rig, launches: Sequence[Launch], made: Sequence[PlannedLaunch
     costs = [c for launch in subjects.values() if (c := likely[launch.id]) is not None]
     most = spec.most_restarts * len(subjects)
     if costs and len(costs) == len(subjects):
-        most = min(most, math.floor(spec.gpu_time_s / max(min(costs), 1e-3)))
+        most = min(most, math.floor(restart_budget_s(rig) / max(min(costs), 1e-3)))
     arms = [e for e in subjects.values() if e.role == "arm"]
     least, least_s = 0, 0.0
     control = subjects.get(rig.control.name)
@@ -146,16 +154,36 @@ def _restarts(rig: Rig, launches: Sequence[Launch], made: Sequence[PlannedLaunch
         least = spec.least_restarts * len(arms) + 1
         seconds = [*(likely[e.id] for e in arms for _ in range(spec.least_restarts)), likely[control.id]]
         least_s = math.fsum(s for s in seconds if s is not None) if None not in seconds else 0.0
-    return PlannedRestarts(least=least, most=max(most, least), least_s=least_s, most_s=spec.gpu_time_s)
+    return PlannedRestarts(least=least, most=max(most, least), least_s=least_s, most_s=restart_budget_s(rig))
 
 
 def _details(rig: Rig, launches: Sequence[Launch], *, samples: bool) -> Iterator[str]:
-    if any(launch.role == "instrumented" for launch in launches):
+    if any(launch.role == "side" for launch in launches):
+        yield f"head and base: {_sides(rig)}; each arm on both, one right behind the other"
+    if any(launch.carries for launch in launches):
         yield describe_phases(rig)
+    if any(launch.role == "culprit" for launch in launches):
+        yield from describe_search(rig)
     if any(launch.role.startswith("sweep") for launch in launches):
         yield from describe_sweep(rig)
     if samples and launches and rig.sampling.gpu_time_s == 0:
         yield "no further restarts (sampling.gpu_time_s is 0): losses are called without being confirmed by them"
+
+
+def _sides(rig: Rig) -> str:
+    """Say what a change is and what it is held against, as it was asked for."""
+    spec = rig.sides
+    if spec is None:
+        return "the SGLang that the rig names"
+    where = spec.repository or f"the SGLang that {rig.server.python} imports"
+    patches = ", ".join(one.name for one in spec.patches)
+    base = spec.base or ("the commit that the working tree lies on" if spec.repository else "as it is")
+    if spec.applied:
+        return f"{where} as it is, against it without {patches}"
+    if patches:
+        return f"{where}, {base} with {patches}, against {base}"
+    head = spec.head or "the working tree as it lies"
+    return f"{where}, {head} against {base}"
 
 
 def _left_out(launches: Sequence[Launch]) -> Iterator[str]:

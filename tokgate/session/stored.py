@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tokgate.errors import BenchFault
 from tokgate.records import CleanSlate, Fingerprint, Launch, LaunchEvidence, RunEvidence
+from tokgate.records.side import SidesMade
 from tokgate.rig.models import Rig
 
 from .loaded import load_once
@@ -41,6 +42,11 @@ class StoredSession:
     def slate_at_end(self) -> CleanSlate | None:
         return self._evidence.slate_at_end
 
+    @property
+    def sides_made(self) -> SidesMade | None:
+        """Return what the sides of a change were made of; None where none was measured."""
+        return self._evidence.sides
+
     def is_measured(self, launch: Launch) -> bool:  # noqa: ARG002 - the answer is the same for all
         return True
 
@@ -50,7 +56,11 @@ class StoredSession:
 
     def restarts(self) -> tuple[LaunchEvidence, ...]:
         """Return the server runs beyond the plan, in order."""
-        return tuple(e for e in self._evidence.launches if e.launch.round)
+        return tuple(e for e in self._evidence.launches if e.launch.round and e.launch.role != "culprit")
+
+    def searched(self) -> tuple[LaunchEvidence, ...]:
+        """Return the server runs of a search for the part of a change that costs, in order."""
+        return tuple(e for e in self._evidence.launches if e.launch.role == "culprit")
 
     def planned(self) -> tuple[LaunchEvidence, ...]:
         return tuple(e for e in self._evidence.launches if not e.launch.round)

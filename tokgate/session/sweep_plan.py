@@ -10,7 +10,7 @@ from tokgate.rig.sweep import CONTROLS, MARK, configured, left_out, settings_of,
 from tokgate.stats.compare import needed_a_side
 from tokgate.verdicts.sweep_best import confidence_of
 
-from .plan import has_nccl, instrumented_launches, plan_launches
+from .plan import has_nccl, instrumented_launches, side_for, timed_launches
 
 
 def sweep_launches(rig: Rig) -> tuple[Launch, ...]:
@@ -25,9 +25,11 @@ def sweep_launches(rig: Rig) -> tuple[Launch, ...]:
     names = [(first, rig.control.name, "sweep-control")]
     names += [(setting.name, rig.sweep.arm, "sweep") for setting in settings_of(rig)]
     names.append((last, rig.control.name, "sweep-control"))
-    start = len(plan_launches(rig)) + has_nccl(rig) + len(instrumented_launches(rig)) + 1
+    start = len(timed_launches(rig)) + has_nccl(rig) + len(instrumented_launches(rig)) + 1
     return tuple(
-        Launch.model_validate({"id": f"{number:02d}{MARK}{name}", "arm": arm, "role": role})
+        Launch.model_validate(
+            {"id": f"{number:02d}{MARK}{name}", "arm": arm, "role": role, "side": side_for(rig, role)}
+        )
         for number, (name, arm, role) in enumerate(names, start=start)
     )
 

@@ -59,6 +59,7 @@ class TraceRun:
     launch: Launch
     rig: Rig
     root: Path
+    further: tuple[Host, ...] = ()  # of a server over several hosts: they have their share of the ranks
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -119,15 +120,23 @@ class TraceRun:
         return f"the profiled start failed: {failed[0].status.value}, {failed[0].why}" if failed else None
 
     def _collected(self, server: ProfiledServer) -> tuple[tuple[_Kept, ...], str | None]:
-        collector = TraceCollector(
-            self.host,
-            self.folder,
-            self.launch.id,
-            rank_count(self.rig),
-            pause=self.pause,
-            clock=self.clock,
-        )
-        return collector.collect(f"{server.folder}/{FOLDER}", _kept, within_s=TRACES_S)
+        hosts = (self.host, *self.further)
+        kept: dict[str, _Kept] = {}  # by name: two nodes may see one file system
+        whys: list[str] = []
+        for number, host in enumerate(hosts):
+            collector = TraceCollector(
+                host,
+                self.folder,
+                self.launch.id,
+                rank_count(self.rig) // len(hosts),
+                pause=self.pause,
+                clock=self.clock,
+            )
+            # Every node's schedulers are told one path; it is node 0's, and each writes to it on its own host.
+            found, why = collector.collect(f"{server.folder}/{FOLDER}", _kept, within_s=TRACES_S)
+            kept |= {one.name: one for one in found}
+            whys += [f"node {number}: {why}" if len(hosts) > 1 else why] if why is not None else []
+        return tuple(kept.values()), "; ".join(whys) or None
 
 
 def _kept(file: TraceFile, pieces: Iterator[bytes]) -> _Kept:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tokgate.hosts.connection import Host
-from tokgate.hosts.telemetry import watch
 from tokgate.records import ServerRun
-from tokgate.rig.models import Rig
 
 from .launch_notes import LaunchNotes
 from .measure import Measurement
+from .node_telemetry import watch_nodes
+from .nodes import Node
 
 
 @contextlib.contextmanager
@@ -19,22 +18,21 @@ def watched(
     measurement: Measurement,
     server: ServerRun,
     *,
-    host: Host,
-    rig: Rig,
+    nodes: Sequence[Node],
     notes: LaunchNotes,
     client_ceiling: float | None = None,
 ) -> Iterator[None]:
-    """Watch the machine while the block measures, and note what was seen however the block ends.
+    """Watch every host of the server while the block measures, and note what was seen however the block ends.
 
     That is: telemetry, the faults of the measuring, and the client's own load beside its ceiling (events/s).
     """
     launch = server.launch.id
-    watching = watch(host, rig, server, write=lambda lines: notes.folder.append_telemetry(launch, lines))
+    ended = watch_nodes(nodes, server, lambda name, lines: notes.folder.append_telemetry(launch, lines, name))
     try:
         yield
     finally:
         notes.note(
-            telemetry=watching.end(),
+            telemetry=ended(),
             faults=(*notes.evidence.faults, *measurement.faults),
             client={
                 name: load.model_copy(update={"ceiling_events_per_s": client_ceiling})

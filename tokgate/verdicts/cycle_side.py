@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tokgate.records import LaunchEvidence, RunEvidence, Verdict
 from tokgate.records.record import Record
+from tokgate.records.side import BASE
 from tokgate.rig.models import Rig
 from tokgate.stats.levels import RunValues
 
@@ -58,15 +60,35 @@ def side_of_run(
     Every launch that stands for the arm and took the workload must be established. The launch with instruments gives nothing but parts of
     its own cycle, and may be missing.
     """
-    timed = taking([e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm], workload)
+    timed = [e for e in run.launches if e.launch.arm == arm and e.launch.stands_for_arm]
+    name = label or run.info.run_id
+    return _side(rig, run, _Launches(arm, timed, carried(run, arm)), workload, label=name)
+
+
+def side_of_base(rig: Rig, run: RunEvidence, arm: str, workload: str, *, label: str) -> Side | str:
+    """Return the same of the base of a change that the run measured beside the arm."""
+    mine = [e for e in run.launches if e.launch.arm == arm and e.launch.side == BASE]
+    timed = [e for e in mine if e.launch.role == "side"]
+    carrying = [e for e in mine if e.launch.carries]
+    return _side(rig, run, _Launches(arm, timed, carrying), workload, label=label)
+
+
+class _Launches(NamedTuple):
+    arm: str
+    timed: Sequence[LaunchEvidence]
+    carrying: Sequence[LaunchEvidence]
+
+
+def _side(rig: Rig, run: RunEvidence, launches: _Launches, workload: str, *, label: str) -> Side | str:
+    timed = taking(launches.timed, workload)
     if not timed:
-        return f"no launch of {arm}"
+        return f"no launch of {launches.arm}"
     found = [establish_workload(rig, e, workload, check=CHECK) for e in timed]
     for one in found:
         if isinstance(one, Verdict):
             return one.headline
-    side = side_of_timed(label or run.info.run_id, [one for one in found if isinstance(one, Established)])
-    phases, why = _phases(rig, run, arm, workload)
+    side = side_of_timed(label, [one for one in found if isinstance(one, Established)])
+    phases, why = _phases(rig, run, launches.carrying, workload)
     return side.model_copy(update={"phases": phases, "why_no_phases": why if side.speculates else None})
 
 
@@ -111,9 +133,9 @@ def carried(run: RunEvidence, arm: str) -> tuple[LaunchEvidence, ...]:
 
 
 def _phases(
-    rig: Rig, run: RunEvidence, arm: str, workload: str
+    rig: Rig, run: RunEvidence, carrying: Sequence[LaunchEvidence], workload: str
 ) -> tuple[tuple[LaunchPhases, ...], str | None]:
-    found = [launch_phases(rig, run.info.run_id, e, workload) for e in taking(carried(run, arm), workload)]
+    found = [launch_phases(rig, run.info.run_id, e, workload) for e in taking(carrying, workload)]
     told = tuple(one for one in found if isinstance(one, LaunchPhases))
     if told:
         return told, None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tokgate.records import Outcome
 from tokgate.rig.models import Rig
+from tokgate.rig.restart_budget import restart_budget_s
 from tokgate.stats.bounds import MODES
 from tokgate.stats.compare import p_words
 from tokgate.stats.confirm import AGREE
@@ -13,9 +14,9 @@ from tokgate.stats.decision import Decision, Wants
 
 from .family import chance
 from .metrics import Metric
-from .questions import PHASES
 from .run_again import with_restarts
 from .run_values import Asked
+from .subjects import PHASES
 
 _AGAINST = {
     Outcome.REGRESSED: "worse than",
@@ -24,7 +25,7 @@ _AGAINST = {
 }
 
 
-_REFERENCES = {"stored": "what is stored", "limit": "the limit", "twin": "its twin"}
+_REFERENCES = {"stored": "what is stored", "limit": "the limit", "twin": "its twin", "side": "its base"}
 
 
 def span(decision: Decision) -> str:
@@ -52,6 +53,11 @@ def seen(decision: Decision) -> str:
     return f"a loss of {decision.high:.1%} would have been seen"
 
 
+def lacks_confirmation(decision: Decision) -> bool:
+    """Say whether a loss beyond the floor is established, and restarts have not confirmed it."""
+    return decision.established and decision.loss > decision.floor and not decision.confirmed
+
+
 def _is_a_loss(decision: Decision) -> bool:
     low, high = decision.interval
     return decision.loss > 0 and not low <= 0 <= high
@@ -76,6 +82,8 @@ def why(decision: Decision, needs: str | None) -> str:
             lacking = f"the controls lie up to {decision.moved:.1%} apart themselves"
     elif decision.loss > decision.floor:
         lacking = "the loss is not established"
+    elif decision.kind == "side" and decision.high < decision.detect:
+        lacking = "so large a gain passes when a second run of each side shows it"
     else:
         lacking = f"a loss of {decision.detect:.1%} is not excluded"
     return f"{span(decision)}: {lacking}{f', needs {needs}' if needs is not None else ''}"
@@ -155,7 +163,7 @@ def _restarts(rig: Rig, decision: Decision) -> str:
     if not spec.gpu_time_s:
         return f"let the session take restarts: {command}"
     return (
-        f"give the session longer for restarts, where it ran out of its {spec.gpu_time_s:g} s: {command}; beside a "
+        f"give the session longer for restarts, where it ran out of its {restart_budget_s(rig):g} s: {command}; beside a "
         "loss of speed that is called, it is left open"
     )
 

@@ -76,12 +76,12 @@ def _refuted(row: VariableTruth, where: str) -> Shortfall:
 def _gaps(truth: EnvironmentTruth, wanted: dict[str, str]) -> Iterable[Shortfall]:
     """Yield the pairs of variable and process that no row speaks of: a short list proves nothing."""
     variables = {r.variable for r in truth.rows} | set(wanted)
-    looked_at = {(r.pid, r.variable) for r in truth.rows}
+    looked_at = {(r.node, r.pid, r.variable) for r in truth.rows}
     unseen = [
         (variable, process.pid)
         for variable in sorted(variables)
         for process in truth.processes
-        if (process.pid, variable) not in looked_at
+        if (process.node, process.pid, variable) not in looked_at
     ]
     if not variables:
         yield Shortfall(

@@ -19,8 +19,13 @@ from .metrics import METRICS, Metric, throughput_metric
 PRIMARY_SHARE = 0.8
 # What a comparison is with; a session makes all three.
 OF_KIND: dict[str, float] = {"stored": 0.6, "limit": 0.2, "twin": 0.2}
+# A session that measures a change was begun for that: half of it all, and the others share the rest as ever.
+OF_A_CHANGE = 0.5
+# Of a change beside the throughput: no baseline and no limit is needed for them, and all are of timed launches.
+BESIDE_SPEED = ("ttft_ms",)
+BESIDE_SPEED_OF_EAGLE3 = ("accept_length", "cycle_ms")
 
-Kind = Literal["stored", "limit", "twin"]
+Kind = Literal["stored", "limit", "twin", "side"]
 
 
 class Share(Record):
@@ -39,7 +44,7 @@ def share_of(rig: Rig, kind: Kind, metric: Metric, workload: str, *, false_alarm
     is_primary = primary(rig, metric, workload)
     among = max(1, _count(rig, kind, is_primary=is_primary))
     share = PRIMARY_SHARE if is_primary else 1 - PRIMARY_SHARE
-    level = false_alarm * OF_KIND[kind] * share / among
+    level = false_alarm * _of_kind(rig, kind) * share / among
     rank = "primary" if is_primary else "other"
     return Share(
         level=level,
@@ -72,7 +77,17 @@ def primary(rig: Rig, metric: Metric, workload: str) -> bool:
     return metric.name in (throughput_metric(concurrency).name, "verify_ms")
 
 
+def _of_kind(rig: Rig, kind: Kind) -> float:
+    if rig.sides is None:
+        return OF_KIND[kind]
+    return OF_A_CHANGE if kind == "side" else OF_KIND[kind] * (1 - OF_A_CHANGE)
+
+
 def _count(rig: Rig, kind: Kind, *, is_primary: bool) -> int:
+    if kind == "side":
+        eagle3 = sum(a.kind == "eagle3" for a in rig.arms)
+        beside = len(BESIDE_SPEED) * len(rig.arms) + len(BESIDE_SPEED_OF_EAGLE3) * eagle3
+        return (len(rig.arms) if is_primary else beside) * len(rig.workloads)
     if kind == "twin":
         arms = sum(a.kind == "eagle3" for a in rig.arms)
         arms += (

@@ -35,10 +35,29 @@ def launch_faults(launch: LaunchEvidence) -> Iterable[Shortfall]:
         yield Shortfall(what="no server was started", do="look for an error earlier in the session")
         return
     yield from unproven(launch)
+    yield from _of_another_side(launch)
     if launch.liveness is None:
         yield Shortfall(
             what="the launch was never finished: nobody asked whether the server still lives",
             do="measure again; do not interrupt the session",
+        )
+
+
+def _of_another_side(launch: LaunchEvidence) -> Iterable[Shortfall]:
+    """Yield why it is not proven that a launch ran the side of a change that it was started from."""
+    side, proof = launch.launch.side, launch.ran_from
+    if side is None:
+        return
+    if proof is None:
+        yield Shortfall(
+            what=f"nobody looked whether the server ran side {side} of the change",
+            do="measure again; the proof is taken right after the server is ready",
+        )
+    elif not proof.proven:
+        yield Shortfall(
+            what=f"it is not proven that the server ran side {side}: {proof.why[0]}",
+            do="see launch.json: the server must import sglang from the side's folder, and nobody may change that meanwhile",
+            evidence=proof.why[1:],
         )
 
 

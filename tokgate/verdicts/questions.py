@@ -7,14 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 from tokgate.records import Outcome, Verdict
 from tokgate.records.record import Record
 
-# Behind the name of an arm: its launch with instruments. No arm has such a name.
-PHASES = "+phases"
-
-
 # The checks on numbers of an arm, and whether the machine drifted: what others find inconclusive no restart settles.
 NUMBERS = frozenset(
     (
-        "acceptance_length", "cycle_time", "decode_throughput", "drift", "speculation_beats_its_twin", "stored_baseline",
+        "acceptance_length", "cycle_time", "decode_throughput", "drift", "patch", "speculation_beats_its_twin",
+        "stored_baseline",
         "time_to_first_token", "token_latency", "verify_latency", "verify_share",
     )
 )  # fmt: skip
@@ -23,9 +20,9 @@ SPEED = frozenset(("decode_tok_s", "total_tok_s"))
 
 
 class Question(Record):
-    """One comparison. `wants` and `arm` name what is started: an arm, or "ARM+phases"."""
+    """One comparison. `wants` and `arm` name what is started: an arm, or another subject of it (subjects.py)."""
 
-    kind: str  # "limit", "twin", "stored" or "value"
+    kind: str  # "limit", "twin", "side", "stored" or "value"
     check: str
     arm: str
     workload: str
@@ -85,4 +82,4 @@ def _questions(
         )
 
 
-_KINDS = {"budget": "limit", "twin": "twin", "baseline": "stored"}
+_KINDS = {"budget": "limit", "twin": "twin", "side": "side", "baseline": "stored"}

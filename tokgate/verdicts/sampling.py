@@ -9,18 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tokgate.records import Launch, LaunchEvidence, Verdict
+from tokgate.records import LaunchEvidence, Outcome, Verdict
+from tokgate.records.side import BASE
+from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
+from tokgate.rig.restart_budget import restart_budget_s
 
-from .questions import PHASES, questions_of
+from .questions import SPEED, questions_of
 from .stop_rule import More, Stop, what_next
-
-
-def subject_of(launch: Launch) -> str | None:
-    """Return what a launch is one run of: its arm, or "ARM+phases"; None where it is neither, and never repeated."""
-    if launch.stands_for_arm:
-        return launch.arm
-    return f"{launch.arm}{PHASES}" if launch.role == "instrumented" else None
+from .subjects import Subject, on_side, subject_of
 
 
 def costs_of(launches: Sequence[LaunchEvidence]) -> dict[str, float]:
@@ -34,8 +31,8 @@ def costs_of(launches: Sequence[LaunchEvidence]) -> dict[str, float]:
 
 def left_of(rig: Rig, launches: Sequence[LaunchEvidence]) -> float:
     """Return the seconds of the budget that restarts have left."""
-    spent = math.fsum(e.wall_s or 0.0 for e in launches if e.launch.round)
-    return max(0.0, rig.sampling.gpu_time_s - spent)
+    spent = math.fsum(e.wall_s or 0.0 for e in launches if e.launch.round and e.launch.role != "culprit")
+    return max(0.0, restart_budget_s(rig) - spent)
 
 
 def next_step(rig: Rig, launches: Sequence[LaunchEvidence], verdicts: Sequence[Verdict]) -> Stop | More:
@@ -52,7 +49,50 @@ def next_step(rig: Rig, launches: Sequence[LaunchEvidence], verdicts: Sequence[V
     void = bool(questions) and all(q.void for q in questions)  # nothing of it could be stored either
     if not void and (more := _least(rig, launches, costs, made)) is not None:
         return more.model_copy(update={"unsettled": tuple(q.words for q in questions if not q.settled)})
-    return what_next(questions, costs, left_of(rig, launches), left_runs=left_runs, control=rig.control.name)
+    if not void and (more := _phases_of_base(rig, launches, costs, verdicts)) is not None:
+        return more.model_copy(update={"unsettled": tuple(q.words for q in questions if not q.settled)})
+    bases = {arm.name: on_side(arm.name, BASE) for arm in rig.arms}
+    return what_next(
+        questions,
+        costs,
+        left_of(rig, launches),
+        left_runs=left_runs,
+        control=rig.control.name,
+        sides={arm: base for arm, base in bases.items() if base in costs},
+    )
+
+
+def _phases_of_base(
+    rig: Rig, launches: Sequence[LaunchEvidence], costs: Mapping[str, float], verdicts: Sequence[Verdict]
+) -> More | None:
+    """Return one launch of the base with instruments, where a change costs speed; None: none is needed, or none fits.
+
+    Beside that of the head it tells which phase the loss lies in, the next question of whoever reads the loss. One of each
+    arm that loses, the one that loses most first, as soon as its loss is called; it adds no look at any number.
+    """
+    made = {subject_of(e.launch) for e in launches}
+    lost = [
+        v
+        for v in verdicts
+        if v.check == "patch" and v.outcome is Outcome.REGRESSED and v.metric in SPEED and v.arm is not None
+    ]
+    for verdict in sorted(lost, key=lambda v: v.change or 0.0):
+        head = Subject(verdict.arm or "", phases=True).text
+        base = Subject(verdict.arm or "", BASE, phases=True).text
+        if base in made or head not in costs:
+            continue
+        carried = {w.name for w in instrumented(rig).workloads}
+        # It takes one workload, no pair of starts that tells what the probe costs, and no trace.
+        reckoned = min(costs[head], costs.get(on_side(verdict.arm or "", BASE), costs[head]))
+        if verdict.workload not in carried or reckoned > left_of(rig, launches):
+            continue
+        return More(
+            runs={base: 1},
+            workloads=(verdict.workload or "",),
+            cost_s=reckoned,
+            reason=f"which phase the loss of {verdict.arm} in {verdict.workload} lies in",
+        )
+    return None
 
 
 def _least(

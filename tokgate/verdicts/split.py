@@ -80,11 +80,17 @@ class Split(Record):
 
 
 def split_change(
-    arm: str, workload: str, before: Side, after: Side, *, floor: Floor | None = None
+    arm: str,
+    workload: str,
+    before: Side,
+    after: Side,
+    *,
+    floor: Floor | None = None,
+    kind: Literal["side", "stored"] = "stored",
 ) -> Split | str:
     """Compare two sides of one arm and workload; a text says why they cannot be compared.
 
-    `floor`: the rig's own for decode tok/s; the table's by default.
+    `floor`: the rig's own for decode tok/s; the table's by default. `kind`: what `before` is (told_change.py).
     """
     for side in (before, after):
         if not side.decode_tok_s:
@@ -94,7 +100,7 @@ def split_change(
     if before.speculates != after.speculates:
         only = after if after.speculates else before
         return f"only {only.label} has accept lengths and cycles: the other does no speculation"
-    found = change_of(before, after, floor)
+    found = change_of(before, after, floor, kind)
     common, why = _common(before, after) if before.speculates else ((), None)
     parts = common[0] if common else None
     whole = _decomposed(before, after, parts) if before.speculates else None

@@ -13,6 +13,9 @@ many runs may show already that the rest is not needed.
 Whatever is started again lies behind the control that closed the bracket of the plan, where a slope would look like a loss.
 So restarts of arms bring a restart of the control with them, which comes last (session/restarts.py): the drift check holds
 it against the first one. Launches with instruments lie outside of any bracket, in the plan too, and bring none.
+
+Where a change is measured, a restart of its head brings one of its base with it, so that both sides have their runs at
+about the same times, whatever the machine does meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from collections.abc import Mapping, Sequence
 
 from tokgate.records.record import Record
 
-from .questions import PHASES, Question
+from .questions import Question
+from .subjects import PHASES
 
 AT_ONCE = 2  # runs of one arm that are made without a look between them, whatever is wanted
 
@@ -51,9 +55,11 @@ def what_next(
     *,
     left_runs: Mapping[str, int],
     control: str,
+    sides: Mapping[str, str] | None = None,
 ) -> Stop | More:
     """Decide. `costs`: seconds of one more run of each arm, from those made; `left_runs`: restarts still allowed of it.
 
+    `sides`: arm -> the subject of its runs on the base of a change, where one is measured.
     `control`: the arm that closes a round of restarts, unless this session cannot start it or none is left of it. An arm that `costs` or `left_runs` do not name cannot be started again here.
     """
     unsettled = [q for q in questions if not q.settled and not q.moot]
@@ -61,7 +67,8 @@ def what_next(
         return Stop(reason=_nothing_open(questions))
 
     def closed(runs: Mapping[str, int]) -> dict[str, int]:
-        return {**runs, control: 1} if _open(runs, control, costs, left_runs) else dict(runs)
+        both = _balanced(runs, sides or {}, left_runs)
+        return {**both, control: 1} if _open(both, control, costs, left_runs) else both
 
     within = [q for q in unsettled if not q.hopeless and _fits(closed(q.wants), costs, left_s, left_runs)]
     told = {
@@ -113,6 +120,21 @@ def _open(
     """Whether timed runs of other arms would come after the last control, and one more of it can be had."""
     timed = any(not arm.endswith(PHASES) for arm in runs if arm != control)
     return timed and control not in runs and control in costs and left_runs.get(control, 0) > 0
+
+
+def _balanced(
+    runs: Mapping[str, int], sides: Mapping[str, str], left_runs: Mapping[str, int]
+) -> dict[str, int]:
+    """Add what the other side of a change is to be started again beside these, as far as it may be.
+
+    A question that asks for the base knows best how many of each it lacks.
+    """
+    beside = {
+        base: more
+        for arm, base in sides.items()
+        if arm in runs and base not in runs and (more := min(runs[arm], left_runs.get(base, 0)))
+    }
+    return {**runs, **beside}
 
 
 def _cost(runs: Mapping[str, int], costs: Mapping[str, float]) -> float:

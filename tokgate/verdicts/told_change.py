@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tokgate.rig.limits import Floor
 from tokgate.stats.decide import decide
 from tokgate.stats.decision import Decision, Rule
@@ -14,9 +16,12 @@ ALONE = 0.025  # one-sided: as its 95 % interval
 MISS = 0.05  # of a loss that is said to have been seen
 
 
-def change_of(before: Side, after: Side, floor: Floor | None) -> Decision:
+def change_of(
+    before: Side, after: Side, floor: Floor | None, kind: Literal["side", "stored"] = "stored"
+) -> Decision:
     """Compare the server runs of two sides; `floor`: the rig's own for decode tok/s, else the table's.
 
+    `kind`: what `before` is, the base of a change in the same session, or a session of its own.
     Looked at once: the first look spends half of what it is given, so it is given twice. No restart can be asked for
     any more, so none has to confirm it.
     """
@@ -29,7 +34,7 @@ def change_of(before: Side, after: Side, floor: Floor | None) -> Decision:
         miss=2 * MISS,
         confirm=False,
     )
-    return decide(_runs(after), _runs(before), rule, kind="stored")
+    return decide(_runs(after), _runs(before), rule, kind=kind)
 
 
 def _runs(side: Side) -> tuple[RunValues, ...]:

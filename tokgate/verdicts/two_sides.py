@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from tokgate.records import Outcome, Reference, Verdict
 from tokgate.stats.decision import Decision
@@ -22,10 +23,11 @@ def of_two_sides(
     *,
     label: str,
     headline: str,
+    kind: Literal["twin", "side"] = "twin",
 ) -> Verdict:
     """Return what was measured of both sides, a pass from which nothing is concluded yet (concluded.py does).
 
-    `runs` are what is judged, `others` what they are compared with, whom `label` names.
+    `runs` are what is judged, `others` what they are compared with, whom `label` names; `kind`: of the reference.
     """
     launch = runs[0].launch.launch
     return Verdict(
@@ -42,7 +44,7 @@ def of_two_sides(
         n=decision.starts_now,
         interval=decision.interval,
         reference=Reference(
-            kind="twin",
+            kind=kind,
             label=label,
             value=decision.before,
             n=sum(len(run.values) for run in values_now(others, metric.name)),

@@ -13,10 +13,12 @@ from tests.verdicts.evidence import (
     make_run,
     make_slate,
 )
+from tests.verdicts.side_evidence import sides_made
 from tokgate.errors import BaselineError
 from tokgate.records import Finding, Liveness, Outcome, RunEvidence, Verdict
+from tokgate.rig.sides import SidesSpec
 
-from .drafting import drawn
+from .drafting import RIG, drawn
 
 DIRTY = make_slate(findings=(Finding(severity="unclean", what="GPU 0 holds 9 MiB", do="stop pid 9"),))
 
@@ -126,3 +128,17 @@ def test_a_window_that_is_invalid_is_not_stored_however_asked() -> None:
 def test_a_run_that_nobody_judged_is_a_doubt() -> None:
     with pytest.raises(BaselineError, match="nobody has judged it"):
         drawn(make_run(*controls()), judged=None)
+
+
+@pytest.mark.parametrize("dirty", [None, "d" * 40])
+def test_a_change_is_no_baseline_unless_somebody_says_so(dirty: str | None) -> None:
+    changed = RIG.model_copy(update={"sides": SidesSpec(repository="/src/sglang", base="main")})
+    run = make_run(*controls()).model_copy(update={"sides": sides_made(dirty=dirty)})
+    with pytest.raises(BaselineError) as caught:
+        drawn(run, rig=changed)
+
+    assert "measured a change, head 2222222222" in caught.value.found
+    assert ("holds what no commit has" in caught.value.found) is (dirty is not None)
+    assert "measure the merged tree by itself" in caught.value.do
+    (stored,) = drawn(run, rig=changed, despite_doubts=True)
+    assert any("measured a change" in doubt for doubt in stored.new.provenance.despite)

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.verdicts.evidence import STEADY, controls, eagle3, make_launch, make_rig, make_run
+from tests.verdicts.side_evidence import sides_made
 from tokgate.records import Liveness, Outcome, Verdict
+from tokgate.rig.sides import SidesSpec
 from tokgate.verdicts.baselines.history import (
     LATEST,
     Entry,
@@ -184,3 +186,18 @@ def test_a_line_of_the_judged_run_itself_does_not_count_twice() -> None:
     (found,) = with_history(RIG, (judged,), series(LOWER), identity="abc", now=own)
 
     assert "in 4 sessions" in found.evidence[-1]
+
+
+def test_a_session_on_a_change_is_a_line_and_no_level() -> None:
+    changed = RIG.model_copy(update={"sides": SidesSpec(repository="/src/sglang", base="main")})
+    run = make_run(*controls()).model_copy(update={"sides": sides_made(dirty="d" * 40)})
+    found = entry_of(changed, run, ())
+
+    assert found is not None
+    assert found.change == "head 2222222222, with what is not committed against base main (1111111111)"
+    tried = [one.model_copy(update={"change": "head x"}) for one in series([50.0] * 6)]
+    usual = series([*[44.6] * 6, *[44.6] * 6])
+    both = [*usual[:6], *[one.model_copy(update={"run_id": f"x{one.run_id}"}) for one in tried], *usual[6:]]
+    told = points(sessions_of(both, "baseline", "single", "abc"), SPEED)
+    assert len(told) == 18
+    assert standings(RIG, SPEED, told) == ()

@@ -40,6 +40,7 @@ def changed(**update: Any) -> Rig:
         ({"server": {"args": {"tp_size": 4}}}, {"args.tp_size"}),
         ({"server": {"nccl": {"NCCL_ALGO": "Tree"}}}, {"environment.NCCL_ALGO"}),
         ({"server": {"nccl": {}}}, {"environment.NCCL_ALGO"}),
+        ({"server": {"required": ({"name": "a.patch", "text": "x"},)}}, {"sglang.required_patches"}),
         ({"arm": {"environment": {"X": "1"}}}, {"environment.X"}),
         ({"arm": {"args": {"page_size": 1}}}, {"args.page_size"}),
         ({"arm": {"draft_model_path": "/d"}}, {"speculation.draft_path"}),

@@ -78,22 +78,25 @@ def test_what_has_happened_stands_beside_a_number_that_is_no_loss() -> None:
     assert compared(WHEEL, WHEEL).beside is None
 
 
-def test_another_commit_leads_back_to_the_one_of_then() -> None:
+def test_another_commit_is_measured_beside_the_one_of_then() -> None:
     found = compared(CHECKOUT, {**CHECKOUT, "sglang.commit": "bbbb"})
 
     assert found.since == "the tree has changed since it was stored: confirm with the tree of then"
     assert "sglang.commit: aaaa then, bbbb now" in found.evidence
     assert found.do is not None
-    assert "git -C /src/sglang/python checkout aaaa" in found.do
+    assert "-m patch --rig" in found.do
+    assert "--base aaaa" in found.do
 
 
-def test_edits_in_a_checkout_lead_to_a_stash() -> None:
+def test_edits_in_a_checkout_are_measured_beside_their_commit() -> None:
     edited = {**CHECKOUT, "sglang.dirty": "2b", "sglang.changed": "2: a.py, b.py"}
     found = compared(CHECKOUT, edited)
 
     assert found.evidence[0] == "the tree is edited beyond its commit: 2 files: a.py, b.py"
     assert found.do is not None
-    assert "git -C /src/sglang/python stash" in found.do
+    assert "-m patch --rig" in found.do
+    assert "--instrumented" in found.do
+    assert "stash" not in found.do  # a next step never touches somebody's work
 
 
 def test_the_same_patch_then_and_now_is_no_change_of_the_tree() -> None:

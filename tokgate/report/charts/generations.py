@@ -219,7 +219,9 @@ def _stored(s: Series, verdicts: Sequence[Verdict]) -> float | None:
 
 
 def _says(metric: str, workload: str, unit: str, group: Sequence[Series], verdicts: Sequence[Verdict]) -> str:
-    judged_of = [s for s in group if s.summary is not None and s.role != "instrumented"]
+    timed = [s for s in group if s.summary is not None and s.role not in ("instrumented", "side-phases")]
+    judged_of = [s for s in timed if s.role != "side"]
+    based = [s for s in timed if s.role == "side"]
     control = {s.arm for s in group if s.role in CONTROLS}
     sides = (
         ", ".join(_told(arm, [s for s in judged_of if s.arm == arm], metric) for arm in arms)
@@ -231,7 +233,14 @@ def _says(metric: str, workload: str, unit: str, group: Sequence[Series], verdic
     others, beside = sides
     found = ((s.arm, _stored(s, verdicts)) for s in group)
     stored = dict.fromkeys(f"{arm} {figures.number(v, metric)}" for arm, v in found if v is not None)
-    told = (others, f"control {beside}" if beside else "", f"stored {', '.join(stored)}" if stored else "")
+    arms = dict.fromkeys(s.arm for s in based)
+    base = ", ".join(_told(arm, [s for s in based if s.arm == arm], metric) for arm in arms)
+    told = (
+        others,
+        f"control {beside}" if beside else "",
+        f"before the change {base}" if base else "",
+        f"stored {', '.join(stored)}" if stored else "",
+    )
     parts = [part for part in told if part]
     return word(f"{workload}: {figures.words(metric)} {'; '.join(parts)} {unit}.", 600)
 

@@ -20,6 +20,9 @@ _MARKS: dict[Role, Mark] = {
     "sweep-control": "ring",
     "sweep": "triangle",
     "nccl-proof": "plus",
+    "side": "ring",
+    "side-phases": "cross",
+    "culprit": "diamond",
 }
 WORDS: dict[Role, str] = {
     "control": "control before",
@@ -31,6 +34,9 @@ WORDS: dict[Role, str] = {
     "sweep": "of the sweep",
     "sweep-control": "control of the sweep",
     "nccl-proof": "proof start",
+    "side": "before the change",
+    "side-phases": "before the change, with instruments, not counted",
+    "culprit": "of the search for the part that costs",
 }
 CONTROLS: tuple[Role, ...] = ("control", "control-again")
 

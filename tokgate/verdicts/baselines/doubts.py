@@ -13,6 +13,7 @@ from tokgate.verdicts.checks.clean_slate import clean_slate
 from tokgate.verdicts.checks.client_headroom import client_headroom
 from tokgate.verdicts.checks.environment_truth import environment_truth
 from tokgate.verdicts.checks.steadiness import drift, steadiness
+from tokgate.verdicts.side_words import labels, unmerged
 from tokgate.verdicts.validity import invalidities
 
 
@@ -60,6 +61,19 @@ def grounds(rig: Rig, run: RunEvidence, launches: Sequence[LaunchEvidence]) -> I
             yield from client_headroom(rig, launch, workload.name)
             # A series too short for its steadiness to be known is a doubt, no reason to refuse.
             yield from (v for v in steadiness(rig, launch, workload.name) if v.outcome is not Outcome.INVALID)
+
+
+def of_a_change(rig: Rig, run: RunEvidence) -> tuple[str, ...]:
+    """Return that a run measured a change to SGLang which nobody has merged, as far as the gate can know; () of any other."""
+    if rig.sides is None:
+        return ()
+    head, base = labels(run.sides)
+    what = (
+        "its head holds what no commit has"
+        if unmerged(run.sides)
+        else "whether it has merged nobody knows here"
+    )
+    return (f"{run.info.run_id} measured a change, {head} against {base}: {what}",)
 
 
 def ended_badly(judged: Sequence[Verdict] | None, launches: Sequence[LaunchEvidence]) -> tuple[str, ...]:

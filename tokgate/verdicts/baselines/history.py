@@ -24,6 +24,7 @@ from tokgate.stats.change_points import ChangePoint, change_points
 from tokgate.stats.levels import PRIOR_SHARE
 from tokgate.verdicts.establish import Established, establish_workload
 from tokgate.verdicts.metrics import METRICS, Metric, floor_of
+from tokgate.verdicts.side_words import labels
 
 from .file import HASH_DIGITS
 from .identity import identity_hash, identity_of_launch
@@ -62,6 +63,9 @@ class Entry(Record):
     sglang: str | None  # its commit, or its version; with "+HASH" where its tree is edited
     fingerprint: str | None  # the first digits of a hash of all facts of machine and software
     series: tuple[Measured, ...]
+    change: str | None = (
+        None  # to SGLang, of which the numbers are the head's: "head 1a2b3c against base main"
+    )
     spent: SessionSpent | None = (
         None  # where its seconds went: the plan of the next session is reckoned from it
     )
@@ -84,6 +88,7 @@ class Point(Record):
     outcome: Outcome | None
     fingerprint: str | None
     sglang: str | None
+    change: str | None = None  # as of an Entry
 
 
 class Standing(Record):
@@ -148,6 +153,7 @@ def entry_of(rig: Rig, run: RunEvidence, verdicts: Sequence[Verdict]) -> Entry |
         sglang=_sglang(run),
         fingerprint=_digest(run.fingerprint),
         series=tuple(series),
+        change=_change(rig, run),
         spent=spent_of(run),
     )
 
@@ -178,6 +184,7 @@ def points(sessions: Sequence[Session], metric: Metric) -> list[Point]:
                     outcome=one.outcome,
                     fingerprint=entry.fingerprint,
                     sglang=entry.sglang,
+                    change=entry.change,
                 )
             )
     return found
@@ -186,9 +193,11 @@ def points(sessions: Sequence[Session], metric: Metric) -> list[Point]:
 def standings(rig: Rig | None, metric: Metric, series: Sequence[Point]) -> tuple[Standing, ...]:
     """Return every change of level, oldest first, of the LATEST sessions that were fit to be judged.
 
+    Sessions on a change of SGLang are none of them: what was tried and may never have merged is no level.
     `rig` has floors of its own; without it the table's count.
     """
-    fit = [point for point in series if point.outcome is not Outcome.INVALID][-LATEST:]
+    fit = [point for point in series if point.outcome is not Outcome.INVALID and point.change is None]
+    fit = fit[-LATEST:]
     floor = floor_of(rig, metric).relative if rig is not None else metric.relative_floor
     found = change_points(
         [point.value for point in fit], prior_sd=PRIOR_SHARE * floor, least=LEAST_FLOORS * floor
@@ -216,7 +225,7 @@ def with_history(
             sessions[place] = [
                 one
                 for one in sessions_of(earlier, *place, identity)
-                if one.measured.outcome is not Outcome.INVALID
+                if one.measured.outcome is not Outcome.INVALID and one.entry.change is None
             ][-LATEST:]
         series = points(sessions[place], metric)
         series.append(now.model_copy(update={"value": verdict.value}))
@@ -238,6 +247,13 @@ def _middle(values: Sequence[float], metric: Metric) -> float:
     if metric.scale == "ratio":
         return math.exp(statistics.fmean(math.log(value) for value in values))
     return statistics.fmean(values)
+
+
+def _change(rig: Rig, run: RunEvidence) -> str | None:
+    if rig.sides is None:
+        return None
+    head, base = labels(run.sides)
+    return f"{head} against {base}"
 
 
 def _sglang(run: RunEvidence) -> str | None:

@@ -47,6 +47,9 @@ def identity_of(
         "simulated": _text(rig.simulated),
         "sglang.version": bounded_version(sglang_version),
         "sglang.module": rig.server.module,
+        # By content: where a patch lies, and what its file is called, is no setting.
+        "sglang.required_patches": " ".join(patch.sha256 for patch in rig.server.required) or None,
+        "server.nodes": _text(rig.server.nodes) if rig.server.nodes > 1 else None,
         "gpus.count": _text(len(gpu_names)),
         "gpus.model": ", ".join(sorted(set(gpu_names))) or "none",
         "model.path": rig.server.model_path,

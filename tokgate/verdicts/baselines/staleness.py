@@ -7,6 +7,7 @@ is there to judge, so no outcome depends on them. Age does where the rig says so
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 
 from tokgate.records import Difference, Fingerprint
@@ -205,19 +206,28 @@ def _state(facts: Facts, subject: str, verb: str, matches: str) -> str:
 
 def _with_a_clean_tree(rig: Rig, before: Facts, now: Facts, *, explained: bool) -> str:
     """Return the command that gets a clean tree, and what its result will mean."""
-    place, commit = now.get("sglang.location") or "SGLANG", before.get("sglang.commit")
+    if rig.sides is not None:
+        return (
+            "its base ran beside it: the verdict on the change (patch) tells what the change costs; what the base itself lies below "
+            "the stored number was lost before it, or by the machine: tokgate history "
+            f"{shlex.quote(rig.name)} tells since when"
+        )
+    commit = before.get("sglang.commit")
     if _edited(now) is False and _edited(before):
         if explained:
             return f"store it anew from this tree, which is clean: {_STORE}"
         return f"this tree is clean, so no patch is to blame: {_EXPLAIN}"
-    if now.get("sglang.install") == "wheel":
-        version = now.get("sglang.version") or "VERSION"
-        clean = f"--rig-set server.python=PATH of a second environment with sglang=={version} as released"
-    elif commit is not None and commit != now.get("sglang.commit"):
-        clean = f"git -C {place} checkout {commit}"
-    else:
-        clean = f"git -C {place} stash"
     fact = f"{_by_how_much(now)} since the baseline, which is what a patch does"
+    if now.get("sglang.commit") is not None and now.get("sglang.install") != "wheel":
+        moved = commit is not None and commit != now.get("sglang.commit")
+        sides = f"--base {shlex.quote(str(commit))}" if moved else "--instrumented"
+        return (
+            f"{fact}. Measure both sides in one session, the checkout untouched: {_again(rig, 'patch')} {sides}. Where the head is "
+            "slower, the change of the tree cost it; where it is not, the number was lost before it, or by the machine: tokgate "
+            f"history {shlex.quote(rig.name)} tells since when"
+        )
+    version = now.get("sglang.version") or "VERSION"
+    clean = f"--rig-set server.python=PATH of a second environment with sglang=={version} as released"
     if not explained:
         return (
             f"{fact}. Run it beside its control with a clean tree ({clean}): {_again(rig, 'eagle3')}. "

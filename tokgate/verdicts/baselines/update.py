@@ -11,7 +11,7 @@ from tokgate.rig.models import Rig
 from tokgate.verdicts.cycle_side import carried
 
 from .creep import beyond
-from .doubts import ended_badly, grounds, noise, refuse_incomparable, refuse_invalid
+from .doubts import ended_badly, grounds, noise, of_a_change, refuse_incomparable, refuse_invalid
 from .draft import Draft, Given, Request, draft_of
 from .file import Absence, BaselineFile
 from .identity import Identity
@@ -59,6 +59,15 @@ def drafts(given: Sequence[Given], look_up: LookUp, request: Request) -> tuple[D
     ]
     ended = [doubt for one in fit for doubt in one.ended]
     doubts = tuple(dict.fromkeys([*ended, *(d for one in fit for d in one.noise), *several]))
+    changes = [doubt for g in given for doubt in of_a_change(g.rig, g.run)]
+    if changes and not request.despite_doubts:
+        raise BaselineError(
+            tried=tried,
+            found=f"a change is no baseline: {'; '.join(changes)}",
+            do="merge it, measure the merged tree by itself (pytest perf_tests -m eagle3 without --base, --head or --patch) and "
+            "store that run; or store this one knowingly: --despite-doubts",
+        )
+    doubts = (*changes, *doubts)
     _refuse_doubts(doubts, request, tried=tried, first=bool(ended))
     found = tuple(
         draft_of(given, name, workload.name, look_up, request, doubts=doubts)

@@ -49,11 +49,11 @@ def proven_ranks(rig: Rig, run: RunEvidence) -> int | None:
         truth = launch.environment
         if truth is None or launch.launch.role == "nccl-off":
             continue
-        ranks: dict[int, set[str]] = {}
+        ranks: dict[tuple[int, int], set[str]] = {}
         for row in truth.rows:
             if row.process.startswith("scheduler") and row.variable in rig.server.nccl:
                 good = row.state is VariableState.PRESENT or _overwritten(launch, row)
-                ranks.setdefault(row.pid, set()).update({row.variable} if good else ())
+                ranks.setdefault((row.node, row.pid), set()).update({row.variable} if good else ())
         if not ranks or any(found != set(rig.server.nccl) for found in ranks.values()):
             return None
         least.append(len(ranks))

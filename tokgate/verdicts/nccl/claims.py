@@ -8,12 +8,14 @@ from tokgate.records import EnvironmentTruth
 from tokgate.records.nccl import NcclProof, NcclRank
 from tokgate.records.record import Record
 
+Owner = tuple[int, int]  # node, pid
+
 
 class Claim(Record):
     """What may be believed of one rank."""
 
     said: NcclRank | None  # None: nothing that counts
-    pids: tuple[int, ...] = ()  # of all processes whose lines count
+    owners: tuple[Owner, ...] = ()  # of all processes whose lines count
     words: str | None = None  # why not; can be followed by "in rank 3 only"
     refuted: bool = False  # with `words`: it cannot all be true, rather than not known
     warning: str | None = None  # about lines that were passed over
@@ -32,14 +34,14 @@ def claims(truth: EnvironmentTruth | None, proof: NcclProof | None) -> dict[int,
     return {rank: _claim(rank, claimants, ours) for rank, claimants in found.items()}
 
 
-def _ours(truth: EnvironmentTruth | None) -> frozenset[int]:
+def _ours(truth: EnvironmentTruth | None) -> frozenset[Owner]:
     if truth is None:
         return frozenset()
-    return frozenset({p.pid for p in truth.processes} | {row.pid for row in truth.rows})
+    return frozenset({(p.node, p.pid) for p in truth.processes} | {(row.node, row.pid) for row in truth.rows})
 
 
-def _claim(rank: int, claimants: Sequence[NcclRank], ours: frozenset[int]) -> Claim:
-    mine = [said for said in claimants if said.pid in ours] if ours else list(claimants)
+def _claim(rank: int, claimants: Sequence[NcclRank], ours: frozenset[Owner]) -> Claim:
+    mine = [said for said in claimants if (said.node, said.pid) in ours] if ours else list(claimants)
     others = [said.pid for said in claimants if said not in mine]
     if not mine:
         return Claim(said=None, words=f"said by no process of the server: {_pids(others)} in its log")
@@ -52,7 +54,7 @@ def _claim(rank: int, claimants: Sequence[NcclRank], ours: frozenset[int]) -> Cl
     differ = any(_differ(mine[0], said) for said in mine[1:])
     return Claim(
         said=mine[0],
-        pids=pids,
+        owners=tuple((said.node, said.pid) for said in mine),
         words=f"said differently by {len(pids)} processes: {_pids(pids)}" if differ else None,
         refuted=differ,
         warning=warning,

@@ -18,7 +18,7 @@ from tokgate.rig.models import Rig
 from tokgate.rig.ranks import rank_count
 
 from .cells import Rank, accepted_cell, effective_cell, exec_cell, used_cell
-from .claims import Claim, claims
+from .claims import Claim, Owner, claims
 
 _SCHEDULER = re.compile(r"scheduler\b(?:.*?\bTP(?P<rank>[0-9]{1,4}))?")
 
@@ -119,23 +119,31 @@ def _ranks(
     proof: NcclProof | None,
     claimed: Mapping[int, Claim],
 ) -> tuple[Rank, ...]:
-    rows: dict[int, dict[str, VariableTruth]] = {}
-    of_name: dict[int, int] = {}
+    rows: dict[Owner, dict[str, VariableTruth]] = {}
+    of_name: dict[int, Owner] = {}
     for row in truth.rows if truth is not None else ():
-        rows.setdefault(row.pid, {})[row.variable] = row
+        rows.setdefault((row.node, row.pid), {})[row.variable] = row
         named = _SCHEDULER.match(row.process)
         if named:
-            of_name.setdefault(int(named["rank"] or 0), row.pid)
+            of_name.setdefault(int(named["rank"] or 0), (row.node, row.pid))
     seen = {profile.rank: profile for profile in proof.profiles} if proof else {}
     found = []
     # A rank that must be there and that nobody saw is told as unknown, not left out.
     for number in sorted({*range(rank_count(rig)), *claimed, *of_name}):
         # NCCL's own pid first: a process name is only words, and tells among those that claim the rank.
-        claim, named_pid = claimed.get(number), of_name.get(number)
-        told = [p for p in claim.pids if p in rows] if claim is not None else []
-        pid = named_pid if named_pid in told or not told else told[0]
-        started = rows.get(pid, {}) if pid is not None else {}
-        found.append(Rank(number, pid, started, claim.said if claim is not None else None, seen.get(number)))
+        claim, by_name = claimed.get(number), of_name.get(number)
+        told = [owner for owner in claim.owners if owner in rows] if claim is not None else []
+        owner = by_name if by_name in told or not told else told[0]
+        started = rows.get(owner, {}) if owner is not None else {}
+        found.append(
+            Rank(
+                number,
+                owner[1] if owner is not None else None,
+                started,
+                claim.said if claim is not None else None,
+                seen.get(number),
+            )
+        )
     return tuple(found)
 
 
