@@ -17,7 +17,7 @@ import tokgate
 from .built import PRIVATE, ROOT, Built, tracked
 
 # Servers of these rigs are built in a checkout, and baselines are stored there.
-STAY = ("rigs/h200", "rigs/sglang-", "rigs/sim-8gpu/")
+STAY = ("baselines/h200", "rigs/h200", "rigs/sglang-", "rigs/sim-8gpu/")
 # Top-level folder -> what it is called in a wheel.
 PACKED = {
     "tokgate": "tokgate",
