@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 
 from tests.gate.machine import machine
 from tests.hosts.side_trees import git
-from tests.scenarios.gate_run import closed_environment
 from tests.session.sim_series import CULPRIT, QUICK, series
 from tokgate.cli.bisect_step import BAD, GOOD, SKIP, STOP, step_of
 from tokgate.cli.main import main
@@ -155,6 +154,8 @@ def bisect(
     checkout: Path, folder: Path, *words: str, settings: tuple[str, ...] = (*QUICK, "sampling.gpu_time_s=0")
 ) -> tuple[int, str]:
     """Run a command in the checkout that ends in `tokgate bisect …`, in a process table of its own."""
+    from tests.scenarios.gate_run import closed_environment
+
     tokgate = str(Path(sys.executable).with_name("tokgate"))
     command = [*words, tokgate, "--root", str(ROOT), "bisect", "--good", "good", "--rig", "sim-8gpu"]
     command += ["--report-dir", str(folder / "runs"), f"--sim-state={folder / 'box'}"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("simbox")
+
 from tests.scenarios.gate_run import play, rejudge
 from tests.session.sim_series import CULPRIT, QUICK, series
 

@@ -73,16 +73,24 @@ def serve(root: Path, arm: str, port: int, state: Path | None) -> None:
     variables = {k: v for k, v in launched.line.environment.items() if k not in _LEFT_OUT}
     click.echo(simulated.banner(rig.name))
     click.echo(f"$ {shlex.join([*(f'{k}={v}' for k, v in variables.items()), *launched.line.argv])}\n")
-    for line in _how_to_ask(port):
-        click.echo(line)
     server: subprocess.Popen[bytes] | None = None
     code = 0
     try:
         with terminated():
-            # In a session of its own: of a terminal's Ctrl-C its processes, still loading, would each print a traceback.
-            server = subprocess.Popen(
-                launched.line.argv, env={**launched.environment, **variables}, start_new_session=True
-            )
+            for line in _how_to_ask(port):
+                click.echo(line)
+            # Ctrl-C in the middle of it would leave a server that nobody knows.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+            try:
+                # In a session of its own: of a terminal's Ctrl-C its processes, still loading, would each print a traceback.
+                server = subprocess.Popen(
+                    launched.line.argv,
+                    env={**launched.environment, **variables},
+                    start_new_session=True,
+                    preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509 - no other thread is there
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             code = server.wait()
     except KeyboardInterrupt:
         if server is not None:
@@ -90,6 +98,9 @@ def serve(root: Path, arm: str, port: int, state: Path | None) -> None:
             _stopped(server)
         code = 0
     raise SystemExit(0 if code in (0, -2, -15, 130, 143) else code if code > 0 else 128 - code)
+
+
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
 def _stopped(server: subprocess.Popen[bytes]) -> None:
