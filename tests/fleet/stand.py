@@ -22,22 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.gate.machine import INIT
+
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 20.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-# pid 1 of a host: it buries what is orphaned, as an init does, and nothing else.
-_INIT = """
-import os, signal
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-print("up", flush=True)
-while True:
-    signal.sigwait({signal.SIGCHLD})
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
-"""
 _HOLD = "import signal; print('up', flush=True); signal.pause()"
 
 
@@ -65,7 +54,7 @@ class Namespace:
 
     def __init__(self, *, processes: bool) -> None:
         own = ["--pid", "--mount-proc", "--fork", "--kill-child"] if processes else []
-        program = _INIT if processes else _HOLD
+        program = INIT if processes else _HOLD
         self._holder = subprocess.Popen(
             ["unshare", "--net", *own, sys.executable, "-I", "-S", "-c", program],
             stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 # Its pid 1: it buries what is orphaned, as an init does, and nothing else.
-_INIT = """
+INIT = """
 import os, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
 print("up", flush=True)
@@ -110,7 +110,7 @@ def machine() -> Iterator[Machine]:
     unshare = ["unshare", *([] if os.geteuid() == 0 else ["-U", "-r"]), "--pid", "--mount-proc", "--fork"]
     try:
         holder = subprocess.Popen(
-            [*unshare, "--kill-child", sys.executable, "-I", "-S", "-c", _INIT],
+            [*unshare, "--kill-child", sys.executable, "-I", "-S", "-c", INIT],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

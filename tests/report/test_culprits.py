@@ -11,24 +11,17 @@ import pytest
 
 from tests.report.hostile import HOSTILE
 from tests.verdicts.evidence import make_run
-from tests.verdicts.search_evidence import Machine, search_rig, unit
+from tests.verdicts.search_evidence import Machine, run_search, search_rig, unit
 from tokgate.records import RunEvidence
 from tokgate.records.side import Unit
 from tokgate.report import html_section, summary_md, terminal, verdict_json
 from tokgate.report.verdict_file import VerdictFile
-from tokgate.session.culprit import CulpritSearch
 from tokgate.verdicts.checks.culprit import culprit
 
 
 def told(units: tuple[Unit, ...] = ()) -> tuple[VerdictFile, RunEvidence]:
     rig, machine = search_rig(), Machine([0, 0, 0.06, 0], units=units)
-    CulpritSearch(
-        rig=rig,
-        session=machine,
-        behind=lambda: 4 + len(machine.launches),
-        say=machine.said.append,
-        keep=machine.kept.append,
-    ).run()
+    run_search(machine, rig)
     evidence = make_run(*machine.launches, sides=machine.sides_made, search=tuple(machine.kept))
     verdicts = culprit(rig, machine.searched(), made=machine.sides_made)
     return verdict_json.build(evidence, verdicts, rig), evidence

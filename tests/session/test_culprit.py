@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.verdicts.search_evidence import ARM, Machine, search_rig, unit
+from tests.verdicts.search_evidence import ARM, Machine, run_search, search_rig, unit
 from tokgate.records import Outcome, Verdict
 from tokgate.rig.models import Rig
 from tokgate.session.culprit import CulpritSearch
@@ -10,13 +10,7 @@ from tokgate.verdicts.culprit import CulpritTable, culprit_table
 
 def search(machine: Machine, rig: Rig | None = None) -> tuple[Verdict, CulpritTable]:
     rig = rig or search_rig()
-    CulpritSearch(
-        rig=rig,
-        session=machine,
-        behind=lambda: 4 + len(machine.launches),
-        say=machine.said.append,
-        keep=machine.kept.append,
-    ).run()
+    run_search(machine, rig)
     (verdict,) = culprit(rig, machine.searched(), made=machine.sides_made)
     table = culprit_table(rig, machine.searched(), machine.sides_made)
     assert table is not None

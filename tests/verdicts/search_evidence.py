@@ -11,6 +11,7 @@ from tokgate.records import Launch, LaunchEvidence, SamplingStep, StartCause, St
 from tokgate.records.side import BASE, HEAD, SideProof, SidesMade, SideState, Unit, upto
 from tokgate.rig.models import Rig
 from tokgate.rig.sides import SearchSpec, SidesSpec
+from tokgate.session.culprit import CulpritSearch
 
 ARM = "eagle3-2step"
 TOK_S = 94.0
@@ -36,7 +37,7 @@ def made(units: Sequence[Unit], *, without: Sequence[str] = ()) -> SidesMade:
             SideState(
                 name=name,
                 kind="worktree",
-                root=f"/work/sides/run/{name}/python",
+                root=f"/srv/tokgate/sides/run/{name}/python",
                 source="/home/me/sglang",
                 commit="ab" * 20,
                 tree=name,
@@ -117,5 +118,16 @@ class Machine:
         found = make_launch(
             series(rates, launch=launch.id, verify_ct=138), id=launch.id, arm=launch.arm, role=launch.role
         )
-        proof = SideProof(side=side, root=f"/work/sides/run/{side}/python", processes=3, tree=side)
+        proof = SideProof(side=side, root=f"/srv/tokgate/sides/run/{side}/python", processes=3, tree=side)
         return found.model_copy(update={"launch": launch, "ran_from": proof, "wall_s": self._seconds})
+
+
+def run_search(machine: Machine, rig: Rig) -> None:
+    """Have a session search on a machine until it ends; the launches lie in the machine."""
+    CulpritSearch(
+        rig=rig,
+        session=machine,
+        behind=lambda: 4 + len(machine.launches),
+        say=machine.said.append,
+        keep=machine.kept.append,
+    ).run()
