@@ -37,6 +37,8 @@ STRICT: dict[str, Any] = {
         ({"floors": {"cycle_ms": {"relative": 0.05, "absolute": 0.1}}}, "floors.cycle_ms.relative: 0.02 -> 0.05"),
         ({"floors": {**STRICT["floors"], "decode_tok_s": {"relative": 0.04, "absolute": 0.5}}},
          "floors.decode_tok_s.relative: 0.02 -> 0.04"),
+        ({"floors": {"cycle_ms": {"relative": 0.02, "absolute": 0.1, "stored": 0.05}}},
+         "floors.cycle_ms.stored: 0.02 -> 0.05"),
         ({"twins": [{"at_least": 1.0}]}, "twins (arm *, workload *).at_least: 1.05 -> 1"),
         ({"twins": []}, "twins (arm *, workload *).at_least: 1.05 -> not set"),
         ({"workloads": [{**SINGLE, "repeats": 4}]}, "workloads single.repeats: 8 -> 4"),

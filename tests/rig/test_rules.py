@@ -98,6 +98,7 @@ ADDED = [
     ("[instruments]\ncost_pairs = 5\n", "instruments.cost_pairs: found 5; wanted at least 6, fewer have no interval; or 0"),
     ('[instruments]\nworkloads = ["single"]\n' + WORKLOAD.format(name="two") + '\n[[budgets]]\nmetric = "verify_ms"\nworkload = "two"\nat_most = 5.0\n', 'budgets[1].workload: found "two" for verify_ms, not among instruments.workloads; wanted "two" in instruments.workloads'),
     (WORKLOAD.format(name="probe-off"), 'workloads[1 "probe-off"].name: found "probe-off"; wanted another name: starts without the probe run under this one'),
+    ("[floors.decode_tok_s]\nrelative = 0.1\nstored = 0.05\n", "stored = 0.05 is below relative = 0.1"),
     ("[floors.decode]\nrelative = 0.1\n", 'floors.decode: found "decode"; wanted a metric of this rig'),
 ]  # fmt: skip
 

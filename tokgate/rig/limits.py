@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
@@ -102,6 +102,22 @@ class Floor(Record):
     # A hundred times as much is never called; far beyond it, sums with it run over.
     relative: float = Field(0.03, ge=0, le=100.0, description="a share: 0.02 for 2 %")
     absolute: float = Field(0.0, ge=0, le=LARGEST, description="in the metric's unit")
+    stored: float | None = Field(
+        None,
+        ge=0,
+        le=100.0,
+        description="a share, in place of relative against what is stored: sessions, and machines of one kind, differ by "
+        "more than server runs of one session",
+    )
+
+    @model_validator(mode="after")
+    def _stored_is_the_wider(self) -> Self:
+        if self.stored is not None and self.stored < self.relative:
+            raise ValueError(
+                f"stored = {self.stored:g} is below relative = {self.relative:g}: what differs between runs of one "
+                "session differs between sessions too; give it at least as much, or leave it out"
+            )
+        return self
 
 
 class Twin(Record):

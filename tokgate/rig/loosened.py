@@ -90,7 +90,13 @@ def _floors(before: Rig, now: Rig, floors: Mapping[str, Floor]) -> Iterator[Loos
         default = floors.get(metric, Floor())
         then, today = before.floors.get(metric, default), now.floors.get(metric, default)
         yield from _number(f"floors.{metric}.relative", then.relative, today.relative, "more")
+        if then.stored is not None or today.stored is not None:
+            yield from _number(f"floors.{metric}.stored", _stored(then), _stored(today), "more")
         yield from _number(f"floors.{metric}.absolute", then.absolute, today.absolute, "more")
+
+
+def _stored(floor: Floor) -> float:
+    return floor.relative if floor.stored is None else floor.stored
 
 
 def _budgets(before: Rig, now: Rig) -> Iterator[Loosened]:

@@ -135,6 +135,12 @@ def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
     if needs is None:
         if decision.floor / 2 < decision.loss < 2 * decision.detect:
             return "the loss is about as large as the floor: more runs alone will hardly settle it"
+        if decision.between_sessions is not None and decision.between_sessions > decision.between_runs:
+            return (
+                f"what is stored differs by {decision.between_sessions:.1%} from session to session, more than runs of one do "
+                f"({decision.between_runs:.1%}): small losses are told in one session (-m patch, base against head); for "
+                "this comparison give the rig a floor as wide as its machines differ ([floors] stored, docs/verdicts.md)"
+            )
         return (
             f"more runs alone will hardly settle it while one differs from the next by {decision.between_runs:.1%}: "
             "look at clocks, heat and what else runs"

@@ -200,6 +200,12 @@ def floor_of(rig: Rig, metric: Metric) -> Floor:
     return own or Floor(relative=metric.relative_floor, absolute=metric.absolute_floor)
 
 
+def stored_floor_of(rig: Rig, metric: Metric) -> Floor:
+    """Return the floor against what is stored, which a rig may set wider: other sessions, perhaps other machines."""
+    floor = floor_of(rig, metric)
+    return floor if floor.stored is None else floor.model_copy(update={"relative": floor.stored})
+
+
 def floor_text(floor: Floor, metric: Metric) -> str:
     return f"{floor.relative:.1%} and {floor.absolute:g} {metric.unit}, both exceeded"
 

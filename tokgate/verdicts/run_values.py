@@ -15,7 +15,7 @@ from tokgate.stats.levels import RunValues
 from .establish import Established
 from .family import Kind, Share, chance, share_of
 from .looks import look_of
-from .metrics import Metric, floor_of
+from .metrics import Metric, floor_of, stored_floor_of
 
 COUNTS = frozenset(("accept_length",))  # what a drafter gets right is the same in either mode of a server
 NOW = "this session"  # beside run ids: a baseline may hold the very run that is judged
@@ -63,7 +63,8 @@ def asked_of(
 
     `established`: all runs of this session that it uses, of both sides; they tell which look at them this is.
     """
-    sampling, floor = rig.sampling, floor_of(rig, metric)
+    sampling = rig.sampling
+    floor = stored_floor_of(rig, metric) if kind == "stored" else floor_of(rig, metric)
     share = share_of(rig, kind, metric, workload, false_alarm=sampling.false_alarm)
     rule = Rule(
         higher_is_better=metric.better == "higher",

@@ -34,19 +34,24 @@ def stored(
     launches: int = 2,
     sessions: int = 6,
     apart: float = 0.0,
+    sessions_apart: float = 0.0,
     **changes: Any,
 ) -> BaselineFile:
-    """As many server runs in each session; one lies off the others by up to `apart` (relative), in no order."""
+    """As many server runs in each session; one lies off the others by up to `apart` (relative), in no order.
+
+    `sessions_apart`: the same of whole sessions.
+    """
     identity = {**identity_of_launch(rig, make_launch(), "single", None), **changes.pop("settings", {})}
+
+    def off(session: int, run: int) -> float:
+        alone, shared = OFF[(session * launches + run) % len(OFF)], OFF[session % len(OFF)]
+        return 1 + apart * alone + sessions_apart * shared
+
     runs = tuple(
         BaselineLaunch(
             run_id=f"r{session}",
             launch=f"0{run}",
-            samples={
-                "decode_tok_s": tuple(
-                    (rate * (1 + apart * OFF[(session * launches + run) % len(OFF)]),) for rate in rates
-                )
-            },
+            samples={"decode_tok_s": tuple((rate * off(session, run),) for rate in rates)},
         )
         for session in range(sessions)
         for run in range(launches)

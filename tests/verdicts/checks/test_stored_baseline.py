@@ -104,6 +104,28 @@ def test_the_floors_of_the_rig_count() -> None:
     assert verdict.floor == "20.0% and 2 tok/s, both exceeded"
 
 
+def test_what_is_stored_may_have_a_wider_floor_than_what_one_session_tells_apart() -> None:
+    """Machines of one kind lie further apart than two runs on one: the same loss is none against the other's number."""
+    narrow = {"relative": 0.005, "absolute": 0.1}
+    rig = make_rig(floors={"decode_tok_s": {**narrow, "stored": 0.03}}, sampling={"gpu_time_s": 0})
+
+    verdict = judged(by(0.98), stored(), rig=rig)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.floor == "3.0% and 0.1 tok/s, both exceeded"
+    same = make_rig(floors={"decode_tok_s": narrow}, sampling={"gpu_time_s": 0})
+    assert judged(by(0.98), stored(), rig=same).outcome is Outcome.REGRESSED
+
+
+def test_sessions_that_differ_by_more_than_runs_do_are_no_matter_of_clocks_and_heat() -> None:
+    rig = make_rig(floors={"decode_tok_s": {"relative": 0.0025, "absolute": 0.1}}, sampling={"gpu_time_s": 0})
+    verdict = judged(by(1.0), stored(sessions_apart=0.01), rig=rig)
+
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.do is not None
+    assert re.search(r"differs by \d\.\d% from session to session", verdict.do)
+    assert "[floors] stored" in verdict.do
+
+
 def test_both_floors_must_be_exceeded() -> None:
     """10 % of 44.6 tok/s are 4.5: a floor of 5 tok/s is the larger one, and the loss lies below it."""
     rig = make_rig(floors={"decode_tok_s": {"relative": 0.02, "absolute": 5.0}}, sampling={"gpu_time_s": 0})

@@ -20,7 +20,7 @@ from tokgate.verdicts.decision_words import (
     why,
 )
 from tokgate.verdicts.establish import Established
-from tokgate.verdicts.metrics import Metric, floor_of, floor_text
+from tokgate.verdicts.metrics import Metric, floor_text, stored_floor_of
 from tokgate.verdicts.run_values import values_now
 
 from .compared import Compared, lost_beyond_control
@@ -92,7 +92,7 @@ def change_verdict(
         interval=decision.interval,
         reference=Reference(kind="baseline", label=baseline.name, value=decision.before, n=found.before),
         change=decision.change,
-        floor=floor_text(floor_of(rig, metric), metric),
+        floor=floor_text(stored_floor_of(rig, metric), metric),
         smallest=decision.smallest,
         level=found.asked.rule.level,
         needs=needs,

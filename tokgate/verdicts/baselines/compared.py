@@ -13,7 +13,7 @@ from tokgate.verdicts.control_part import ControlPart
 from tokgate.verdicts.establish import Established
 from tokgate.verdicts.family import handed_on
 from tokgate.verdicts.ledger import run_values
-from tokgate.verdicts.metrics import METRICS, Metric, floor_of
+from tokgate.verdicts.metrics import METRICS, Metric, stored_floor_of
 from tokgate.verdicts.run_values import COUNTS, Asked, asked_of, values_now
 
 from .file import BaselineFile
@@ -72,4 +72,4 @@ def compared_with(
 
 def lost_beyond_control(rig: Rig, found: Compared, part: ControlPart) -> bool:
     """Whether the arm lost more than its control, which ran beside it on the same machine."""
-    return found.lost and part.beyond(found.metric, found.decision.change, floor_of(rig, found.metric))
+    return found.lost and part.beyond(found.metric, found.decision.change, stored_floor_of(rig, found.metric))

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from tokgate.records.record import Record
 from tokgate.rig.models import Rig
-from tokgate.verdicts.metrics import METRICS, Metric, floor_of
+from tokgate.verdicts.metrics import METRICS, Metric, stored_floor_of
 
 from .file import BaselineFile
 
@@ -55,7 +55,7 @@ class Creep(Record):
 
 def budget_of(rig: Rig, metric: Metric, reference: float) -> float:
     """Return the relative loss that updates may add up to: the rig's, or 2.5 floors where those are more."""
-    floor = floor_of(rig, metric)
+    floor = stored_floor_of(rig, metric)
     return max(rig.baselines.creep, FLOORS * max(floor.relative, floor.absolute / reference))
 
 

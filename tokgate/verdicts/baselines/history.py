@@ -23,7 +23,7 @@ from tokgate.rig.models import Rig
 from tokgate.stats.change_points import ChangePoint, change_points
 from tokgate.stats.levels import PRIOR_SHARE
 from tokgate.verdicts.establish import Established, establish_workload
-from tokgate.verdicts.metrics import METRICS, Metric, floor_of
+from tokgate.verdicts.metrics import METRICS, Metric, stored_floor_of
 from tokgate.verdicts.side_words import labels
 
 from .file import HASH_DIGITS
@@ -198,7 +198,7 @@ def standings(rig: Rig | None, metric: Metric, series: Sequence[Point]) -> tuple
     """
     fit = [point for point in series if point.outcome is not Outcome.INVALID and point.change is None]
     fit = fit[-LATEST:]
-    floor = floor_of(rig, metric).relative if rig is not None else metric.relative_floor
+    floor = stored_floor_of(rig, metric).relative if rig is not None else metric.relative_floor
     found = change_points(
         [point.value for point in fit], prior_sd=PRIOR_SHARE * floor, least=LEAST_FLOORS * floor
     )

@@ -10,7 +10,7 @@ from tokgate.stats.decide import decide
 from tokgate.stats.decision import Decision, Rule
 from tokgate.stats.levels import RunValues
 from tokgate.verdicts.ledger import Level, level_of, run_values
-from tokgate.verdicts.metrics import METRICS, Metric, floor_of
+from tokgate.verdicts.metrics import METRICS, Metric, stored_floor_of
 
 from .creep import Creep, creep_of
 from .file import BaselineFile, BaselineLaunch
@@ -98,7 +98,7 @@ def raised_too_soon(
         if before is None or after is None:
             continue
         gain = -metric.loss(after.value / before.value - 1)
-        floor = floor_of(rig, metric)
+        floor = stored_floor_of(rig, metric)
         if gain <= NO_RAISE * max(floor.relative, floor.absolute / before.value):
             continue
         runs = run_values(fresh, name)
@@ -144,7 +144,7 @@ def _against(
     stored = run_values(old.launches, metric.name) if old is not None else ()
     if not runs or not stored:
         return None
-    floor = floor_of(rig, metric)
+    floor = stored_floor_of(rig, metric)
     rule = Rule(
         higher_is_better=(metric.better == "higher") is not turned,
         ratio=metric.scale == "ratio",
