@@ -1,6 +1,6 @@
 """A foreign process on a GPU host, for planted.py: it holds memory, loads the GPU, or kills the server.
 
-    python3 disturb.py hold|load|kill RUNS [LAUNCH MODULE]
+    python3 disturb.py hold|load|kill RUNS LAUNCH MODULE GPU
 
 `load` and `kill` wait until a run in the folder RUNS has taken a few generations of that launch ("03-eagle3-2step"); MODULE is
 what the server's main process was started as: of that launch alone, whatever else runs on the host. One line on standard
@@ -24,16 +24,16 @@ POLL_S = 0.05
 
 
 def main() -> None:
-    what, runs = sys.argv[1], Path(sys.argv[2])
+    what, runs, launch, module, gpu = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if what == "hold":
-        _hold()
+        _hold(f"cuda:{gpu}")
     # torch takes seconds to import, a launch is not much longer; it makes no CUDA context before it is used.
-    load = _ready_to_load() if what == "load" else None
+    load = _ready_to_load(f"cuda:{gpu}") if what == "load" else None
     print("there", flush=True)
-    run = _under_way(runs, launch := sys.argv[3])
+    run = _under_way(runs, launch)
     if load is not None:
         load()
-    elif kill_server(f"{run}/{launch}/", sys.argv[4]):
+    elif kill_server(f"{run}/{launch}/", module):
         _done()
     else:
         sys.exit("no server of that launch was found to kill")
@@ -52,25 +52,25 @@ def _under_way(runs: Path, launch: str) -> str:
         time.sleep(POLL_S)
 
 
-def _hold() -> None:
+def _hold(device: str) -> None:
     import torch  # noqa: PLC0415 - the host's, and not for `kill`
 
-    held = torch.empty(HELD, dtype=torch.uint8, device="cuda")
-    torch.cuda.synchronize()
+    held = torch.empty(HELD, dtype=torch.uint8, device=device)
+    torch.cuda.synchronize(device)
     print(f"holding {held.numel()} bytes", flush=True)
     signal.pause()
 
 
-def _ready_to_load() -> Callable[[], None]:
+def _ready_to_load(device: str) -> Callable[[], None]:
     import torch  # noqa: PLC0415 - the host's, and not for `kill`
 
     def load() -> None:
-        matrix = torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda")
+        matrix = torch.randn(8192, 8192, dtype=torch.bfloat16, device=device)
         until, begun = time.monotonic() + LOADED_S, False
         while time.monotonic() < until:
             for _ in range(20):
                 matrix @ matrix
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(device)
             if not begun:
                 _done()
             begun = True

@@ -32,9 +32,9 @@ from tokgate.session.plan import has_nccl, instrumented_launches, is_pinned, pla
 class Planted:
     """What is done to the rig, or beside the gate, and into which arm.
 
-    `sets`: values of the rig, {arm} being the arm; `disturb`: what disturb.py does meanwhile. The arm is the first
+    `sets`: values of the rig, {arm} being the arm, {gpu} one in the middle; `disturb`: what disturb.py does meanwhile. The arm is the first
     pinned one, if any, or the first natural one. `nccl`: the fault is NCCL's, and the proof start belongs to it. `slower`:
-    verify takes so many per cent longer, whatever the arm; the launch with its instruments belongs to it, as it tells which
+    verify takes so much longer, whatever the arm, behind an @ in that rank alone; the launch with its instruments belongs to it, as it tells which
     phase has grown. `drafter`: one of DRAFTERS that it needs. `sweep`: it shows in a sweep of the arm's settings. `starts`: server starts that such a session takes, where it is over before those that its tests ask for.
     """
 
@@ -47,6 +47,7 @@ class Planted:
     drafter: str | None = None
     sweep: bool = False
     starts: int | None = None
+    several: bool = False  # GPUs, or there is nothing to tell apart
 
     def fits(self, rig: Rig) -> bool:
         """Say whether the rig has what is broken here."""
@@ -54,6 +55,7 @@ class Planted:
         return (
             bool(arms)
             and not (self.nccl and not has_nccl(rig))
+            and not (self.several and rig.gpus.count < 2)
             and not (self.natural and all(map(is_pinned, arms)))
         )
 
@@ -66,8 +68,8 @@ DRAFTERS = {
 }
 
 
-def _slower(share: str) -> Planted:
-    return Planted(f"verify {share} % slower", (f"server.python={python_of(share)}",), slower=share)
+def _slower(what: str, order: str, *, several: bool = False) -> Planted:
+    return Planted(what, (f"server.python={python_of(order)}",), slower=order, several=several)
 
 
 FAULTS = {
@@ -90,9 +92,10 @@ FAULTS = {
         sweep=True,
         starts=4,  # both settings, between two of the control arm
     ),
-    "verify-5": _slower("5"),
-    "verify-2": _slower("2"),
-    "verify-1": _slower("1"),
+    "verify-5": _slower("verify 5 % slower", "5%"),
+    "verify-2": _slower("verify 2 % slower", "2%"),
+    "verify-1": _slower("verify 1 % slower", "1%"),
+    "rank-slower": _slower("verify 20 % slower in one rank of several", "20%@{gpu}", several=True),
     "nccl-dropped": Planted(
         "NCCL's variables dropped on the way to the server",
         ("server.python={root}/.sglang-gpu/bin/python3-without-nccl",),
@@ -117,6 +120,11 @@ def planted_steps(words: Sequence[str], rig: Rig, more: Sequence[str]) -> tuple[
     return tuple(_step(name, rig, more) for name in names)
 
 
+def _middle(rig: Rig) -> str:
+    """Return the GPU, and so the rank, that a fault of one of them is planted on: GPU 3 of eight, GPU 0 of one or two."""
+    return str(max(rig.gpus.count - 1, 0) // 2)
+
+
 def _arm(rig: Rig, fault: Planted) -> ArmSpec:
     arms = [arm for arm in rig.arms if arm.kind == "eagle3"]
     return next((arm for arm in arms if is_pinned(arm) is not fault.natural), arms[0])
@@ -134,7 +142,7 @@ def _step(name: str, rig: Rig, more: Sequence[str]) -> Step:
         )
     sets = []
     for fault, arm in zip(faults, arms, strict=True):
-        known = {"{arm}": arm, "{root}": str(rig.checkout)}
+        known = {"{arm}": arm, "{root}": str(rig.checkout), "{gpu}": _middle(rig)}
         sets += [word for text in fault.sets for word in ("--rig-set", _filled(text, known))]
     launches = [one.id for one in plan_launches(rig) if one.role != "arm" or one.arm in arms]
     chosen = " or ".join(["clean_slate", "drift", *launches])
@@ -162,8 +170,8 @@ def prepare(steps: Sequence[Step], place: Installed, rig: Rig) -> None:
         if not (place.serving / drafter / "truth.json").is_file():
             shape = PAIRS[Path(rig.server.model_path).parent.name]
             make_pair(place, place.serving / drafter, *shape, "--layers", "0", "--p", str(DRAFTERS[drafter]))
-    for share in (fault.slower for name, fault in FAULTS.items() if name in names and fault.slower):
-        write_python(place, share)
+    for order in (fault.slower for name, fault in FAULTS.items() if name in names and fault.slower):
+        write_python(place, _filled(order, {"{gpu}": _middle(rig)}))
     if "nccl-dropped" in names:
         _write_dropper(place.server_python, rig)
 
@@ -189,7 +197,7 @@ def disturber(step: Step, runs: Path, rig: Rig, python: str) -> list[str] | None
     arm = _arm(rig, fault).name
     launch = next(one.id for one in plan_launches(rig) if one.arm == arm)
     script = str(Path(__file__).with_name("disturb.py"))
-    return [python, script, fault.disturb, str(runs), launch, rig.server.module]
+    return [python, script, fault.disturb, str(runs), launch, rig.server.module, _middle(rig)]
 
 
 @contextmanager

@@ -15,17 +15,21 @@ from pathlib import Path
 from host_install import SERVING, Installed
 
 PLANT = "plant"  # its folder in the checkout
-NAME = "python3-verify-{share}"
 
 
-def python_of(share: str) -> str:
-    """Return what a rig sets server.python to, so that verify takes so many per cent longer."""
-    return f"{{root}}/{SERVING}/bin/{NAME.format(share=share)}"
+def name_of(order: str) -> str:
+    """Return e.g. "python3-verify-20-rank-3" for "20%@3"."""
+    return f"python3-verify-{order.replace('%', '').replace('@', '-rank-')}"
 
 
-def write_python(place: Installed, share: str) -> None:
-    python = place.server_python.with_name(NAME.format(share=share))
-    order = shlex.quote(f"verify:+{share}%")
+def python_of(order: str) -> str:
+    """Return what a rig sets server.python to, so that verify takes so much longer: "5%", or "20%@3" in rank 3 alone."""
+    return f"{{root}}/{SERVING}/bin/{name_of(order)}"
+
+
+def write_python(place: Installed, longer: str) -> None:
+    python = place.server_python.with_name(name_of(longer))
+    order = shlex.quote(f"verify:+{longer}")
     text = f'#!/bin/sh\nTOKGATE_PLANT={order}\nexport TOKGATE_PLANT\nexec {shlex.quote(str(place.server_python))} "$@"\n'
     python.write_text(text, encoding="utf-8")
     python.chmod(0o755)

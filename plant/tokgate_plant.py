@@ -7,6 +7,7 @@ it and see the slower phase whatever the order on PYTHONPATH.
     TOKGATE_PLANT="verify:+10%"            a tenth of what its last call took by itself
     TOKGATE_PLANT="draft:+2ms,rest:+1ms"   two at once
     TOKGATE_PLANT="verify:+10%/2"          every second call only: neighbours can be compared, however busy the machine
+    TOKGATE_PLANT="verify:+20%@3"          in the scheduler of tensor-parallel rank 3 alone
     TOKGATE_PLANT="@/path/to/file"         the same from a file, read anew whenever it has changed; empty: nothing
 
 Beside such a file, in FILE.read, each scheduler writes what it patched, and every order as it takes it up: one JSON object a
@@ -50,15 +51,16 @@ WORKERS = {
     "sglang.srt.managers.tp_worker": {"decode": "TpModelWorker.forward_batch_generation"},
 }
 PHASES = ("draft", "verify", "draft_extend", "rest", "decode")
-_ORDER = re.compile(rf"({'|'.join(PHASES)}):\+(\d+(?:\.\d+)?)(%|ms)(?:/([1-9]\d*))?")
+_ORDER = re.compile(rf"({'|'.join(PHASES)}):\+(\d+(?:\.\d+)?)(%|ms)(?:/([1-9]\d*))?(?:@(\d+))?")
 
 
 class Amount(NamedTuple):
-    """What a call takes longer: a share of its own time, and milliseconds; every so many calls."""
+    """What a call takes longer: a share of its own time, and milliseconds; every so many calls; of one rank, or of all."""
 
     share: float = 0.0
     ms: float = 0.0
     every: int = 1
+    rank: int | None = None
 
     def of(self, took_ms: float) -> float:
         return took_ms * self.share + self.ms
@@ -75,17 +77,22 @@ def read_amounts(text: str) -> dict[str, Amount]:
         if match is None or match[1] in amounts or (match[1] == "rest" and match[3] == "%"):
             raise ValueError(f"no such slowdown: {order!r}")
         number, every = float(match[2]), int(match[4] or 1)
+        rank = None if match[5] is None else int(match[5])
         share = match[3] == "%"
         amounts[match[1]] = Amount(
-            share=number / 100 if share else 0.0, ms=0.0 if share else number, every=every
+            share=number / 100 if share else 0.0,
+            ms=0.0 if share else number,
+            every=every,
+            rank=rank,
         )
     return amounts
 
 
 class Amounts:
-    """What is ordered now."""
+    """What is ordered of this process now. `rank`: its tensor-parallel rank; None where SGLang does not tell it."""
 
-    def __init__(self, order: str) -> None:
+    def __init__(self, order: str, rank: int | None = None) -> None:
+        self._rank = rank
         self._file = Path(order[1:]) if order.startswith("@") else None
         self._written = 0
         self._amounts = {} if self._file else read_amounts(order)
@@ -109,7 +116,8 @@ class Amounts:
                     self._read(self._file)
             except OSError:
                 self._amounts = {}
-        return self._amounts.get(phase, NOTHING)
+        amount = self._amounts.get(phase, NOTHING)
+        return amount if amount.rank is None or amount.rank == self._rank else NOTHING
 
     def _read(self, file: Path) -> None:
         self._amounts = {}
@@ -236,19 +244,21 @@ def _decodes(args: tuple[Any, ...]) -> bool:
     return bool(modes) and bool(modes[0].is_decode())
 
 
-def _in_scheduler() -> bool:
+def _scheduler() -> FrameType | None:
+    """Return the first frame of a scheduler, whose arguments tell its rank; None in SGLang's other processes."""
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the documented way to look at one's callers
     while frame is not None and frame.f_code.co_name != "run_scheduler_process":
         frame = frame.f_back
-    return frame is not None
+    return frame
 
 
 def register() -> None:
     """Entry point, called by SGLang in each of its processes."""
     order = os.environ.get("TOKGATE_PLANT")
-    if not order or not _in_scheduler():
+    if not order or (scheduler := _scheduler()) is None:
         return
-    amounts = Amounts(order)
+    rank = scheduler.f_locals.get("tp_rank")
+    amounts = Amounts(order, rank if isinstance(rank, int) else None)
     try:
         import torch  # noqa: PLC0415 - in schedulers only
     except ModuleNotFoundError:

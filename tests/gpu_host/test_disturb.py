@@ -34,8 +34,8 @@ def randn(a, b, dtype, device):
     return _Held()
 class cuda:
     @staticmethod
-    def synchronize():
-        _say("synchronized")
+    def synchronize(device):
+        _say(f"synchronized {device}")
 """
 
 
@@ -48,7 +48,7 @@ def torch_of_ours(tmp_path: Path) -> dict[str, str]:
 def begun(what: str, runs: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
     """Start it, and return once it is there."""
     process = subprocess.Popen(
-        [sys.executable, str(GPU_HOST / "disturb.py"), what, str(runs), LAUNCH, MODULE],
+        [sys.executable, str(GPU_HOST / "disturb.py"), what, str(runs), LAUNCH, MODULE, "3"],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -69,8 +69,8 @@ def test_half_a_gibibyte_is_held_from_the_beginning_on(tmp_path: Path, torch_of_
     with begun("hold", tmp_path, torch_of_ours) as process:
         assert (tmp_path / "told").read_text().splitlines() == [
             "imported",
-            f"on cuda: {HELD}",
-            "synchronized",
+            f"on cuda:3: {HELD}",
+            "synchronized cuda:3",
         ]
         assert process.poll() is None
         process.kill()

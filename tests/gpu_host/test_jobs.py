@@ -109,6 +109,18 @@ def test_a_slower_verify_has_the_identity_of_a_healthy_server(rig: Rig) -> None:
     assert "07-eagle3-2step-pinned-phases" in step.words[step.words.index("-k") + 1]
 
 
+def test_of_several_gpus_one_in_the_middle_is_at_fault(tmp_path: Path) -> None:
+    """GPU 3 of eight holds memory or is loaded, and rank 3 alone is slower: the gate has to name it."""
+    eight = load_rig("h200x8", root=ROOT)
+    (leftover, slower) = planted_steps(("leftover", "rank-slower"), eight, RIG)
+
+    command = disturber(leftover, tmp_path, eight, sys.executable)
+    assert command is not None
+    assert command[-1] == "3"
+    (python,) = [word for word in slower.words if word.startswith("server.python=")]
+    assert python.endswith("python3-verify-20-rank-3")
+
+
 def test_two_faults_of_two_arms_are_one_session(rig: Rig) -> None:
     (step,) = planted_steps(("acceptance+eager",), rig, RIG)
     chosen = step.words[step.words.index("-k") + 1].split(" or ")
@@ -138,7 +150,7 @@ def test_an_unknown_fault_is_told_with_those_there_are(rig: Rig, capsys: pytest.
         planted_steps(("eagre",), rig, RIG)
     told = capsys.readouterr().err
     assert "eagre" in told
-    assert ", ".join(name for name in FAULTS if name != "nccl-dropped") in told
+    assert ", ".join(name for name in FAULTS if name not in ("nccl-dropped", "rank-slower")) in told
 
 
 def test_the_weaker_drafter_is_planted_where_acceptance_is_natural(rig: Rig) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from host_install import Installed
-from slower import NAME, planted_in_site, write_python
+from slower import name_of, planted_in_site, write_python
 
 FILES = {"tokgate_plant.py", "tokgate_plant-1.dist-info"}
 
@@ -44,10 +44,16 @@ def test_a_session_that_broke_off_leaves_nothing_to_the_next_one(place: Installe
         assert site(place) == {"sglang"}
 
 
-def test_the_server_reads_the_order_and_is_else_started_as_ever(place: Installed) -> None:
+@pytest.mark.parametrize(
+    ("longer", "name"), [("5%", "python3-verify-5"), ("20%@3", "python3-verify-20-rank-3")]
+)
+def test_the_server_reads_the_order_and_is_else_started_as_ever(
+    place: Installed, longer: str, name: str
+) -> None:
     place.server_python.write_text('#!/bin/sh\necho "$TOKGATE_PLANT $*"\n')
     place.server_python.chmod(0o755)
-    write_python(place, "5")
-    python = place.server_python.with_name(NAME.format(share="5"))
+    write_python(place, longer)
+    python = place.server_python.with_name(name_of(longer))
+    assert python.name == name
     said = subprocess.run([python, "-m", "sglang.launch_server"], capture_output=True, text=True, check=True)
-    assert said.stdout == "verify:+5% -m sglang.launch_server\n"
+    assert said.stdout == f"verify:+{longer} -m sglang.launch_server\n"

@@ -23,10 +23,21 @@ def test_orders_are_read() -> None:
     }
 
 
+def test_an_order_for_one_rank_is_no_other_ranks() -> None:
+    order = "verify:+20%@3,draft:+1ms"
+    third, fourth, untold = (Amounts(order, rank) for rank in (3, 4, None))
+
+    assert third.now("verify") == Amount(share=0.2, rank=3)
+    assert (fourth.now("verify"), untold.now("verify")) == (NOTHING, NOTHING)
+    assert fourth.now("draft") == Amount(ms=1.0)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "verfy:+10%",
+        "verify:+10%@",
+        "verify:+10%@a",
         "verify:10%",
         "verify:+10",
         "verify:+10%/0",
