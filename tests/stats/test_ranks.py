@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tokgate.records.phases import Phase, PhaseReading, PhaseStart
-from tokgate.stats.ranks import slow_rank
+from tokgate.records.nccl import KernelUse
+from tokgate.records.phases import Phase, PhaseReading, PhaseStart, TraceFacts
+from tokgate.stats.ranks import slow_by_kernels, slow_rank
 
 
 def readings(draft: Sequence[float], extend: Sequence[float]) -> list[PhaseReading]:
@@ -66,3 +67,53 @@ def test_a_busy_machine_does_not_hide_it_where_one_start_was_quiet() -> None:
     found = slow_rank(starts)
     assert found is not None
     assert (found.rank, found.own_ms) == (2, (0.317, 0.369))
+
+
+def traces(own: Sequence[float], waiting: Sequence[float], *, fused: float = 0.0) -> list[TraceFacts]:
+    """One trace a rank, of 10 steps; `own`, `waiting`: ms a step, in collectives `fused` of it outside of NCCL."""
+    return [
+        TraceFacts(
+            rank=rank,
+            file=f"TP-{rank}.trace.json.gz",
+            steps=10,
+            span_ms=100.0,
+            kernel_ms=10 * (mine + wait),
+            busy_ms=90.0,
+            idle_share=0.1,
+            nccl_share=(wait - fused) / (mine + wait),
+            instead=(
+                KernelUse(name="cross_device_reduce_1stage", calls=1, total_us=fused * 10 * 1e3, in_steps=1),
+            ),
+        )
+        for rank, (mine, wait) in enumerate(zip(own, waiting, strict=True))
+    ]
+
+
+def test_with_a_sharded_draft_model_the_kernels_of_the_slow_rank_tell() -> None:
+    """Its step is as long as everybody's: the others fill it with waiting in NCCL, which by itself would point at them."""
+    own, waiting = [5.0, 5.01, 4.99, 6.0, 5.0, 5.0, 5.02, 5.0], [1.3, 1.29, 1.31, 0.3, 1.3, 1.3, 1.28, 1.3]
+
+    found = slow_by_kernels(traces(own, waiting, fused=0.1))
+    assert found is not None
+    assert found.rank == 3
+    assert found.words.startswith(
+        "rank 3 is slow by itself: its kernels outside of collectives take 6.000 ms a step"
+    )
+    assert "it spends 0.300 ms, the others, which wait for it, 1.300" in found.words
+
+
+@pytest.mark.parametrize(
+    ("own", "waiting", "rank"),
+    [
+        ([0.6778, 0.6783], [0.3451, 0.6919], None),  # two healthy H200, EAGLE-3, five steps profiled
+        ([0.3426, 0.3411], [0.6164, 0.0997], None),  # the same two, the plain server
+        ([0.3426, 0.4100], [0.6164, 0.0997], 1),  # of two, what the other waits for is the slower one
+        ([5.0, 5.9, 6.0, 5.0], [1.0, 0.2, 0.1, 1.0], None),  # two of them
+        ([5.0], [0.0], None),
+    ],
+)
+def test_how_long_a_rank_waits_accuses_nobody(
+    own: list[float], waiting: list[float], rank: int | None
+) -> None:
+    found = slow_by_kernels(traces(own, waiting))
+    assert (found.rank if found is not None else None) == rank

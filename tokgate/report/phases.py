@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tokgate.records import RunEvidence
 from tokgate.records.phases import Phase, PhaseReading, PhaseSource, PhaseTable, ProbeCost
 from tokgate.stats.phases import together
-from tokgate.stats.ranks import ALONE, SlowRank, slow_rank, slowest
+from tokgate.stats.ranks import ALONE, SlowRank, slow_by_kernels, slow_rank, slowest
 
 from .figures import NONE
 
@@ -103,7 +103,7 @@ def _of_table(table: PhaseTable) -> list[PhaseRow]:
             if (r.workload, r.concurrency, r.source, r.requests) == (workload, concurrency, source, None)
         ]
         first = slowest([r for r in mine if r.phase is Phase.VERIFY] or mine)
-        slow = slow_rank(mine)
+        slow = slow_rank(mine) or slow_by_kernels(table.traces)
         ranks = [r for r in mine if r.phase is Phase.VERIFY and slow is not None and r.rank == slow.rank]
         shown = [r for r in (first, *ranks) if r is not None]
         rows += [

@@ -2,15 +2,17 @@
 
 The ranks of a tensor-parallel server meet in every all-reduce, so a slow one lengthens the verify of all, and its own by
 no more than theirs. What a rank does without meeting the others, here the two phases of the draft model, takes as long as
-that rank is slow. Where the draft model is sharded too, nothing is found.
+that rank is slow. Where the draft model is sharded too, a trace still tells: the kernels of a rank that are none of a
+collective wait for nobody.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from tokgate.records.phases import Phase, PhaseReading
+from tokgate.records.phases import Phase, PhaseReading, TraceFacts
 from tokgate.records.record import Record
 
 ALONE = (Phase.DRAFT, Phase.DRAFT_EXTEND)
@@ -21,8 +23,10 @@ MORE_MS = 0.02
 
 class SlowRank(Record):
     rank: int
-    own_ms: tuple[float, float]  # p50 of draft and draft_extend, in the quietest start
-    others_ms: tuple[float, float]  # the median rank of the others
+    own_ms: tuple[
+        float, ...
+    ]  # p50 of draft and draft_extend, in the quietest start; or kernels of a step, on average
+    others_ms: tuple[float, ...]  # the median rank of the others
     words: str
 
 
@@ -48,12 +52,9 @@ def slow_rank(readings: Sequence[PhaseReading]) -> SlowRank | None:
         }
         if len(took) < FEWEST_RANKS:
             return None
-        *others, second, (rank, slowest) = sorted(took.items(), key=lambda one: one[1])
-        middle = statistics.median([ms for _, ms in (*others, second)])
-        # Alone: the next slowest is nearer to the rest than to it.
-        if slowest - middle < max(MORE * middle, MORE_MS) or slowest - second[1] < second[1] - middle:
+        if (odd := _odd_one(took)) is None:
             return None
-        found.append((rank, slowest, middle))
+        found.append(odd)
     if len({rank for rank, *_ in found}) > 1:
         return None
     (rank, draft, draft_others), (_, extend, extend_others) = found
@@ -64,6 +65,44 @@ def slow_rank(readings: Sequence[PhaseReading]) -> SlowRank | None:
         words=f"rank {rank} is slow by itself: it drafts for {draft:.3f} ms and extends for {extend:.3f} ms (p50), the "
         f"others for {draft_others:.3f} and {extend_others:.3f}; in verify they wait for it",
     )
+
+
+def slow_by_kernels(traces: Sequence[TraceFacts]) -> SlowRank | None:
+    """Return the one rank whose kernels outside of collectives take longer a step; None: no rank's do, or it is not told.
+
+    What waits for other ranks is a collective's kernel, which is long on every rank but the one they wait for. Without them
+    two healthy ranks lie 0.1 to 0.4 % apart (two H200, SGLang 0.5.16), so two are enough. `traces`: one a rank, of one launch.
+    """
+    took = {
+        t.rank: (t.kernel_ms - _collective_ms(t)) / t.steps for t in traces if t.rank is not None and t.steps
+    }
+    if len(took) < 2 or (odd := _odd_one(took)) is None:
+        return None
+    rank, own, others = odd
+    waits = {t.rank: _collective_ms(t) / t.steps for t in traces if t.rank in took}
+    waiting = statistics.median([ms for other, ms in waits.items() if other != rank])
+    return SlowRank(
+        rank=rank,
+        own_ms=(own,),
+        others_ms=(others,),
+        words=f"rank {rank} is slow by itself: its kernels outside of collectives take {own:.3f} ms a step (trace), the others' "
+        f"{others:.3f}; in collectives it spends {waits[rank]:.3f} ms, the others, which wait for it, {waiting:.3f}",
+    )
+
+
+def _collective_ms(trace: TraceFacts) -> float:
+    """Return the time in NCCL's kernels, and in those that reduce in their place."""
+    return trace.nccl_share * trace.kernel_ms + math.fsum(k.total_us for k in trace.instead) / 1e3
+
+
+def _odd_one(took: Mapping[int, float]) -> tuple[int, float, float] | None:
+    """Return the rank that alone takes longer, its time, and the others' in the middle."""
+    *others, second, (rank, slowest) = sorted(took.items(), key=lambda one: one[1])
+    middle = statistics.median([ms for _, ms in (*others, second)])
+    # Alone: the next slowest is nearer to the rest than to it.
+    if slowest - middle < max(MORE * middle, MORE_MS) or slowest - second[1] < second[1] - middle:
+        return None
+    return rank, slowest, middle
 
 
 def _quietest_ms(reading: PhaseReading) -> float | None:

@@ -8,7 +8,7 @@ from tokgate.records import LaunchEvidence, Outcome, Verdict
 from tokgate.records.phases import Phase, PhaseReading, PhaseTable
 from tokgate.rig.instruments import instrumented
 from tokgate.rig.models import Rig
-from tokgate.stats.ranks import ALONE, SlowRank, slow_rank, slowest
+from tokgate.stats.ranks import ALONE, SlowRank, slow_by_kernels, slow_rank, slowest
 
 from .budgets import budgets_on
 from .establish import Established, establish_workload, invalid
@@ -89,8 +89,10 @@ def doubts(launch: LaunchEvidence, workload: str) -> tuple[str, ...]:
 
 
 def waited_for(launch: LaunchEvidence, workload: str) -> SlowRank | None:
-    """Return the rank that the others wait for, where the probe shows one."""
-    return slow_rank([r for phase in ALONE for r in probe_of(launch, phase, workload)])
+    """Return the rank that the others wait for, where the probe shows one, or else the traces, whatever load they are of."""
+    by_phases = slow_rank([r for phase in ALONE for r in probe_of(launch, phase, workload)])
+    traces = launch.phases.traces if launch.phases is not None else ()
+    return by_phases or slow_by_kernels(traces)
 
 
 def _others(table: PhaseTable | None, workload: str) -> Iterable[str]:

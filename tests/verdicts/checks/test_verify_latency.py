@@ -118,6 +118,32 @@ def test_the_rank_that_is_slow_by_itself_leads_whatever_rank_has_the_longest_ver
     assert "rank 2" not in judged(launch, p50(7.0))["verify_ms"].headline
 
 
+def test_where_the_draft_model_is_sharded_the_traces_tell_which_rank_the_others_wait_for() -> None:
+    """Draft, verify and extend are of one length in all ranks; the kernels that wait for nobody are not."""
+    ranks = [
+        phase(p, (ms,) * 6, rank=rank)
+        for rank in range(4)
+        for p, ms in ((Phase.DRAFT, 0.25), (Phase.DRAFT_EXTEND, 0.29), (Phase.VERIFY, 6.6))
+    ]
+    traces = tuple(
+        TraceFacts(
+            rank=rank,
+            file=f"TP-{rank}.trace.json.gz",
+            steps=20,
+            span_ms=143.0,
+            kernel_ms=140.0,
+            busy_ms=140.0,
+            idle_share=0.02,
+            nccl_share=0.02 if rank == 3 else 0.2,
+        )
+        for rank in range(4)
+    )
+    verdict = judged(carrying(table(*ranks, traces=traces)), p50(6.0))["verify_ms"]
+
+    assert verdict.headline.endswith("rank 3 is slow by itself, the others wait for it")
+    assert "look at the GPU of rank 3 first" in (verdict.do or "")
+
+
 def test_calls_that_the_answers_count_and_the_probe_did_not_see_are_a_warning() -> None:
     """138 calls in each of six starts by spec_verify_ct; one a start may begin at its edge."""
     ranks = [phase(calls=calls, rank=rank) for rank, calls in enumerate((138, 130))]

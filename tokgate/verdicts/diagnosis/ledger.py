@@ -157,7 +157,7 @@ def _waited(marks: Marks) -> tuple[float, str] | None:
         slow = marks.slow_rank[0]
         own, others = math.fsum(slow.own_ms), math.fsum(slow.others_ms)
         bound = math.log(own / others) if others > 0 and own > others else 0.0
-        return bound, "how much longer that rank drafts than the others"
+        return bound, "how much longer that rank takes than the others for what it does by itself"
     if marks.slow_card is not None:
         return marks.slow_card.log, "how much slower the clock of that card is"
     return None

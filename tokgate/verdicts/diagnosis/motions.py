@@ -123,6 +123,6 @@ def slow_rank(case: Case, found: Found) -> Iterator[Cause]:
         yield Cause(
             name=names.SLOW_RANK,
             strength=Strength.EXCLUDED,
-            words="no rank drafts longer than the others",
+            words="no rank takes longer than the others for what it does by itself",
             do="nothing",
         )
