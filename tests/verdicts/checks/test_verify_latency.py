@@ -8,7 +8,7 @@ import pytest
 from tests.verdicts.evidence import ONE_RUN, make_rig, restarted, series
 from tests.verdicts.phase_evidence import NAME, NO_PROBE, VERIFY, agreement, carrying, phase, table, untold
 from tokgate.records import LaunchEvidence, Outcome, Verdict
-from tokgate.records.phases import Phase, PhaseReading
+from tokgate.records.phases import Phase, PhaseReading, TraceFacts
 from tokgate.verdicts.checks.verify_latency import verify_latency
 from tokgate.verdicts.verify_calls import verify_calls
 
