@@ -184,7 +184,7 @@ def test_a_patch_that_the_bundle_has_not_is_refused_with_those_it_has(
 ) -> None:
     with pytest.raises(SystemExit):
         steps_of("patch", ("verify-3",), rig, RIG, lambda _: True)
-    assert "comment, verify-1, verify-2, verify-5" in capsys.readouterr().err
+    assert "comment, log-line, verify-1, verify-2, verify-5" in capsys.readouterr().err
 
 
 def test_the_doctor_looks_and_starts_nothing(rig: Rig) -> None:
