@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from . import stories
-from .stand import stand, why_not
+from . import change_stories, stories
+from .change_stories import Changed
+from .namespaces import why_not
+from .stand import stand
 from .stories import Ended, Lost
 
 
@@ -33,4 +35,10 @@ def ended(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Ended]:
     with stand(tmp_path_factory.mktemp("ended"), ["a", "b"]) as made:
-        yield stories.end_controller(made, signal.Signals[request.param], beside=request.param == "SIGKILL")
+        yield stories.end_controller(made, signal.Signals[request.param], stopped=request.param == "SIGINT")
+
+
+@pytest.fixture(scope="session")
+def changed(namespaces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changed]:
+    with stand(tmp_path_factory.mktemp("changed"), ["a", "b", "c"]) as made:
+        yield change_stories.measure_a_change(made)

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .namespaces import wait_for
+from .net_host import NetHost
 from .rig import MORE, write_rig
-from .stand import Gate, NetHost, Stand, wait_for
+from .stand import Gate, Stand
 
 # Heartbeats end after 20 s (rig.MORE); then servers are stopped, which a supervisor does within seconds.
 GONE_S = 90.0
@@ -24,6 +26,11 @@ class Run:
     code: int
     said: str
     folder: Path
+
+    @property
+    def told(self) -> str:
+        """What it said, however it was folded."""
+        return " ".join(self.said.split())
 
     @property
     def verdict(self) -> dict[str, Any]:
@@ -51,14 +58,21 @@ def read(path: Path) -> dict[str, Any]:
 class Playing:
     """One gate on a stand, while it runs."""
 
-    def __init__(self, stand: Stand, arms: Sequence[str], *options: str, own_processes: bool = False) -> None:
+    def __init__(
+        self,
+        stand: Stand,
+        arms: Sequence[str],
+        *options: str,
+        own_processes: bool = False,
+        name: str = "reports",
+    ) -> None:
         """`own_processes`: as from another machine, whose pids say nothing on this one."""
         self.stand = stand
-        self.reports = stand.folder / ("reports-elsewhere" if own_processes else "reports")
+        self.reports = stand.folder / name
         self.rig = write_rig(stand.folder, stand.pool_toml(more=MORE), list(arms))
         self.gate: Gate = stand.start(
-            str(Path(sys.executable).with_name("pytest")), "perf_tests", "-m", "eagle3", "--rig", str(self.rig),
-            "--report-dir", str(self.reports), "-p", "no:cacheprovider", *options,
+            str(Path(sys.executable).with_name("pytest")), "perf_tests", *([] if "-m" in options else ["-m", "eagle3"]),
+            "--rig", str(self.rig), "--report-dir", str(self.reports), "-p", "no:cacheprovider", *options,
             own_processes=own_processes,
         )  # fmt: skip
 
@@ -129,8 +143,8 @@ def lose_hosts(stand: Stand) -> Lost:
     return Lost(run, judged_again(stand, run), left, killed)
 
 
-def judged_again(stand: Stand, run: Run) -> Run:
-    """Judge a run again from its folder, with a hostile name and log planted in it."""
+def judged_again(stand: Stand, run: Run, *selection: str) -> Run:
+    """Judge a run again from its folder, with a hostile name and log planted in it. `selection`: other than the main job."""
     fleet = run.folder / "fleet.json"
     told = json.loads(fleet.read_text())
     for host in told["hosts"]:
@@ -139,8 +153,8 @@ def judged_again(stand: Stand, run: Run) -> Run:
     told["words"].append(HOSTILE)
     fleet.write_text(json.dumps(told))
     gate = stand.start(
-        str(Path(sys.executable).with_name("pytest")), f"--rejudge={run.folder}", "perf_tests", "-m", "eagle3",
-        "-p", "no:cacheprovider",
+        str(Path(sys.executable).with_name("pytest")), f"--rejudge={run.folder}", "perf_tests",
+        *(selection or ("-m", "eagle3")), "-p", "no:cacheprovider",
     )  # fmt: skip
     return Run(gate.finish(), gate.said(), run.folder)
 
@@ -155,18 +169,34 @@ class Ended:
     said: str
     shifts: list[dict[str, Any]]
     reported: bool  # verdict.json and report.html are there
-    second: Run | None  # a gate from another machine, while the first one measured
+    second: Run  # another gate, while the first one measured or was stopped
+    held: dict[str, bool]  # host -> whether the first one still had it then
 
 
-def end_controller(stand: Stand, number: signal.Signals, *, beside: bool) -> Ended:
-    """`beside`: another gate wants the same hosts meanwhile."""
+def end_controller(stand: Stand, number: signal.Signals, *, stopped: bool) -> Ended:
+    """End it while it measures. `stopped`: it has been stopped before for longer than a lease lives, and let go on.
+
+    Another gate comes meanwhile: from the same machine to the stopped one, else from another machine.
+    """
     play = Playing(stand, ["arm-1", "arm-2"], "-n", "2")
     for name in stand.hosts:
         play.wait_until(name, "01-baseline")
     alive = {name: len(host.servers()) for name, host in stand.hosts.items()}
-    second = Playing(stand, ["arm-1", "arm-2"], own_processes=True).over() if beside else None
+    if stopped:
+        os.killpg(play.gate.process.pid, signal.SIGSTOP)
+        # Without heartbeats their supervisors end them when a lease that nobody keeps alive would have been stale.
+        wait_for(
+            lambda: not any(host.servers() for host in stand.hosts.values()),
+            limit_s=GONE_S,
+            what="servers ended",
+        )
+    second = Playing(stand, ["arm-1", "arm-2"], own_processes=not stopped, name="reports-second").over()
+    leases = {name: read(host.lease)["owner"] for name, host in stand.hosts.items() if host.lease.exists()}
+    if stopped:
+        os.killpg(play.gate.process.pid, signal.SIGCONT)
     os.kill(play.gate.process.pid, number)
     code = play.gate.finish()
     left = wait_until_clean(list(stand.hosts.values()))
     reported = all((play.folder / name).exists() for name in ("verdict.json", "report.html"))
-    return Ended(alive, left, code, play.gate.said(), play.fleet()["shifts"], reported, second)
+    held = {name: owner == play.folder.name for name, owner in leases.items()}
+    return Ended(alive, left, code, play.gate.said(), play.fleet()["shifts"], reported, second, held)

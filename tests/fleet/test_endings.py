@@ -28,12 +28,20 @@ def test_an_interrupted_session_says_so_and_reports(ended: Ended) -> None:
     assert "ending: servers are being stopped on a, b" in ended.said
 
 
-def test_a_gate_from_another_machine_is_told_who_has_each_host(ended: Ended) -> None:
-    if ended.second is None:
-        pytest.skip("played beside the other ending")
+def test_another_gate_is_told_who_has_each_host_and_gets_none(ended: Ended) -> None:
     run = ended.second
     assert (run.code, run.verdict["outcome"]) == (11, "invalid"), run.said
     assert [shift["state"] for shift in run.fleet["shifts"]] == ["refused", "refused"]
     for host in run.fleet["hosts"]:
         assert any("held since" in note and "pid" in note for note in host["notes"]), "at admission already"
     assert "another gate is at work" in run.verdict["headline"]
+
+
+def test_a_gate_that_is_stopped_for_longer_than_a_lease_lives_keeps_its_hosts(ended: Ended) -> None:
+    """Its process lives, and comes back."""
+    assert ended.held == {"a": True, "b": True}, ended.second.said
+    if ended.code < 0:
+        pytest.skip("it was not stopped")
+    for host in ended.second.fleet["hosts"]:
+        assert any(note.endswith("which is stopped") for note in host["notes"]), host["notes"]
+    assert "it is stopped, and lives: pid" in ended.second.verdict["headline"]

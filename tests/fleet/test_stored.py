@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -142,6 +143,24 @@ def test_commands_about_one_host_say_that_they_want_one(judged: Judged, words: t
         CliRunner().invoke(main, ["--root", str(ROOT), *(w.format(run=judged.folder) for w in words)]).output
     )
     assert "name the part of one host" in " ".join(said.split())
+
+
+def test_the_command_judges_the_folder_as_pytest_does(judged: Judged, tmp_path: Path) -> None:
+    """And from wherever it was carried to."""
+    folder = tmp_path / judged.folder.name
+    shutil.copytree(judged.folder, folder)
+    before = json.loads((folder / "verdict.json").read_text())
+    for path in (folder / "verdict.json", folder / "hosts" / "a" / "verdict.json"):
+        path.unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "tokgate", "report", str(folder)],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == judged.code, done.stdout + done.stderr
+    after = json.loads((folder / "verdict.json").read_text())
+    assert after["verdicts"] == before["verdicts"]
+    assert after["fleet"] == before["fleet"]
+    assert json.loads((folder / "hosts" / "a" / "verdict.json").read_text())["fleet"] is None
 
 
 def test_judging_one_host_alone_says_that_the_run_is_judged(judged: Judged) -> None:

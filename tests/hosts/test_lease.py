@@ -15,8 +15,7 @@ from tests.sshd import Sshd
 from tokgate.errors import LeaseFault
 from tokgate.hosts.connection import Host, connect
 from tokgate.hosts.lease import holder_of, lease
-from tokgate.hosts.scripts.lease import Lock
-from tokgate.hosts.undertaker import Undertaker
+from tokgate.hosts.scripts.lease import Lock, operate
 from tokgate.rig.machine import HostSpec
 
 # Takes the lease, says so, and holds it until its stdin ends.
@@ -202,6 +201,64 @@ def test_it_is_the_same_behind_ssh(sshd: Sshd, tmp_path: Path) -> None:
         assert holder.ours
 
 
+def test_a_stopped_gate_keeps_its_own_machine_however_long_it_is_silent(host: Host, file: Path) -> None:
+    with start(Path(host.spec.work_dir), "run-1") as first:
+        assert said(first) == "held None"
+        first.send_signal(signal.SIGSTOP)
+        try:
+            os.waitid(os.P_PID, first.pid, os.WSTOPPED | os.WNOWAIT)
+            change(file, beat=-1e6)
+            with pytest.raises(LeaseFault) as caught, lease(host, "run-2"):
+                pass
+            holder = holder_of(host)
+        finally:
+            first.send_signal(signal.SIGCONT)
+        first.communicate("")
+    assert holder is not None
+    assert holder.stopped
+    assert f"it is stopped, and lives: pid {first.pid}" in caught.value.found
+    assert f"kill -CONT {first.pid} on " in caught.value.do
+
+
+def test_a_gate_on_the_same_machine_as_a_silent_owner_looks_for_it_there(tmp_path: Path) -> None:
+    """On the host, which is another machine, silence is all that is known; where the owner runs, more is."""
+    folder = tmp_path / "lease"
+    claim = {
+        "owner": "run-1",
+        "token": "t",
+        "machine": "theirs",
+        "pid": 7,
+        "start_ticks": 70,
+        "where": "me@box",
+        "limit_s": 5.0,
+    }
+    take = {"folder": str(folder), "operation": "take", "asker": "theirs"}
+    assert operate({**take, "lease": claim}, folder)["held"] is None
+    file = folder / "lease.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "beat": -1e6}))
+    second = {**claim, "owner": "run-2", "pid": 8}
+    for answer in (
+        operate({**take, "lease": second}, folder),
+        operate({**take, "operation": "read"}, folder),
+        operate({**take, "lease": second, "gone": [7, 71]}, folder),
+    ):
+        assert (answer["held"]["owner"], answer["ask"]) == ("run-1", True)
+    assert "ask" not in operate({**take, "asker": "another", "operation": "read"}, folder)
+    took = operate({**take, "lease": second, "gone": [7, 70]}, folder)
+    assert took["held"] is None
+    assert "whether its pid 7 lives there cannot be seen from here" in took["took_over"]
+
+
+def test_a_gate_that_was_stopped_asks_before_it_goes_on(host: Host, file: Path) -> None:
+    """Its own heartbeat may come later than its next server."""
+    with lease(host, "run-1") as held:
+        change(file, token="another", owner="run-2", where="me@elsewhere")
+        held.check()
+        held.heard -= 1e6
+        with pytest.raises(LeaseFault, match=r"run-2 \(me@elsewhere\) has taken it over"):
+            held.check()
+
+
 def marked(owner: str) -> subprocess.Popen[bytes]:
     """Start something that a run has started."""
     environment = {"TOKGATE_MARK": f"{owner}/01-baseline/ab12"}
@@ -222,47 +279,3 @@ def test_an_unheard_owner_elsewhere_is_not_dead_while_what_it_started_runs_here(
             server.kill()
         with lease(host, "run-2") as held:
             assert held.took_over is not None
-
-
-def wait_until(gone: Path) -> None:
-    deadline = time.monotonic() + 20
-    while gone.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_the_lease_of_a_dead_gate_is_taken_away_by_its_undertaker(host: Host, file: Path) -> None:
-    with lease(host, "run-1") as held:
-        undertaker = Undertaker(host, held)
-        assert not undertaker.broke()
-        change(file, start_ticks=1)  # its pid is another process by now
-        undertaker.close()
-        wait_until(file)
-
-
-def test_nor_before_what_it_had_started_is_gone(host: Host, file: Path) -> None:
-    with lease(host, "run-9") as held, marked("run-9") as server:
-        undertaker = Undertaker(host, held)
-        change(file, start_ticks=1)
-        undertaker._shut()
-        with pytest.raises(subprocess.TimeoutExpired):
-            undertaker._process.wait(2)
-        assert file.exists()
-        server.kill()
-        server.wait()
-        wait_until(file)
-        undertaker.close()
-
-
-def test_a_living_gates_lease_is_left_alone_however_its_connection_ends(host: Host, file: Path) -> None:
-    with lease(host, "run-1") as held:
-        undertaker = Undertaker(host, held)
-        undertaker._process.kill()
-        undertaker._process.wait()
-        assert undertaker.broke()
-        undertaker.again()
-        assert not undertaker.broke()
-        assert file.exists()
-    assert not file.exists()
-    assert undertaker._process.wait(20) == 0, "the lease is released, so it has nothing to do"
-    undertaker.close()

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fleet.stand import Stand, why_not
+from tests.fleet.namespaces import why_not
+from tests.fleet.stand import Stand
 
 from . import stories
 from .stories import Played

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.fleet.stand import ROOT, Gate, Stand, stand, wait_for
+from tests.fleet.namespaces import wait_for
+from tests.fleet.stand import ROOT, Gate, Stand, stand
 from tests.fleet.stories import read, wait_until_clean
 
 from .rig import two_nodes

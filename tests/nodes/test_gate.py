@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.fleet.stand import ROOT
 
 from .stories import Played
 
@@ -70,6 +76,18 @@ def test_it_ends_as_a_gate_on_one_host_does_and_nothing_is_left(whole: Played) -
     for launch in LAUNCHES:
         stop = whole.launch(launch.partition("-")[2])["stop"]
         assert (stop["killed"], stop["survivors"], stop["note"]) == (False, [], None)
+
+
+def test_its_folder_alone_is_judged_as_the_session_was(whole: Played, tmp_path: Path) -> None:
+    folder = tmp_path / whole.folder.name
+    shutil.copytree(whole.folder, folder)
+    (folder / "verdict.json").unlink()
+    argv = [sys.executable, "-m", "tokgate", "report", str(folder)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == whole.code, done.stdout + done.stderr
+    again = json.loads((folder / "verdict.json").read_text())
+    assert again["outcome"] == whole.verdict["outcome"]
+    assert [v["headline"] for v in again["verdicts"]] == [v["headline"] for v in whole.verdict["verdicts"]]
 
 
 def test_a_node_that_cannot_start_is_named_with_its_traceback_at_once(refused: Played) -> None:

@@ -95,3 +95,15 @@ def test_a_refusal_is_the_persons_to_mend() -> None:
 def test_an_address_without_nodes_says_nothing() -> None:
     with pytest.raises(RigError, match="on one host has no node that must find another"):
         load_rig("sim-8gpu", root=ROOT, overrides=("server.dist_init_addr=10.0.0.1",))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_ranks_that_do_not_spread_over_the_nodes_are_refused_before_any_start(size: int) -> None:
+    assert f"{size} ranks of the arm baseline" in refusal(f"server.args.tp_size={size}")
+
+
+def test_a_node_sees_its_own_gpus_and_no_more_are_asked_of_it() -> None:
+    eight = 'server.environment={CUDA_VISIBLE_DEVICES="0,1,2,3,4,5,6,7"}'
+    assert loaded("server.args.tp_size=16", eight).server.nodes == 2
+    four = 'server.environment={CUDA_VISIBLE_DEVICES="0,1,2,3"}'
+    assert "4 GPUs for the 8 that the arm" in refusal("server.args.tp_size=16", four)

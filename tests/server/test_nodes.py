@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.stand import wait_for
+from tests.fleet.namespaces import wait_for
 from tests.server.bench import LAUNCH, standin_rig
 from tests.server.hand import marked
 from tokgate.errors import HostFault, StartFault

@@ -5,6 +5,7 @@ import pytest
 from tests.session.rigs import small_rig
 from tests.session.test_plan import instrumented_rig
 from tokgate.rig.models import Rig
+from tokgate.rig.sides import SidesSpec
 from tokgate.session.fleet_plan import group_of, group_plan, groups_of, reckoned_s, shift_plan
 from tokgate.session.preamble import possible_launches
 
@@ -45,3 +46,17 @@ def test_what_a_pool_takes(at_once: int, each_on: int, launches: int, seconds: f
     rig = small_rig()
     each = dict.fromkeys(("01-baseline", "02-eagle3-2step", "03-eagle3-pinned", "04-baseline-again"), 10.0)
     assert reckoned_s(rig, each, at_once, each_on=each_on) == (launches, seconds)
+
+
+def test_both_sides_of_an_arm_are_one_hosts_and_those_of_the_control_arm_every_hosts() -> None:
+    rig = small_rig().model_copy(update={"sides": SidesSpec(repository="/sglang", base="main")})
+    asked = wanted(rig)
+    for group in groups_of(rig, asked):
+        timed = group_plan(rig, group, asked).timed
+        assert [(launch.arm, launch.side) for launch in timed] == [(group, "head"), (group, "base")]
+    shared = shift_plan(rig, asked)
+    assert [(launch.role, launch.side) for launch in (*shared.first, *shared.last)] == [
+        ("control", "head"),
+        ("side", "base"),
+        ("control-again", "head"),
+    ]

@@ -11,6 +11,7 @@ import pytest
 from tests.session.rigs import small_rig
 from tokgate.errors import GateError, HostLost, LeaseFault, SlateFault
 from tokgate.records.fleet import Fleet, HostSeen, HostState, ShiftState
+from tokgate.records.side import SidesMade
 from tokgate.rig.machine import HostSpec
 from tokgate.rig.models import Rig
 from tokgate.session.fleet_board import Board
@@ -34,6 +35,7 @@ class Scene:
         self.waited: list[float] = []
         self.took: list[tuple[str, str]] = []
         self.now = 0.0
+        self.made: dict[str, SidesMade] = {}  # host -> sides of a change
         self.board = Board(folder, "test")
         seen = tuple(HostSeen(name=n, address=f"ssh://{n}", state=HostState.ADMITTED) for n in names)
         self.board.write(Fleet(hosts=seen, groups=GROUPS))
@@ -53,14 +55,14 @@ class Scene:
         self.now += max(seconds, 1.0)
 
     def run(
-        self, host: Any, rig: Rig, /, *, groups: Iterator[str], began: Callable[[], None],
+        self, host: Any, rig: Rig, /, *, groups: Iterator[str], began: Callable[[SidesMade | None], None],
         made: Callable[[tuple[str, ...]], None], **_: Any,
     ) -> None:  # fmt: skip
         assert rig.host.testinfra == f"ssh://{host}"
         end = self.ends[host].pop(0) if self.ends[host] else None
         if isinstance(end, GateError):
             raise end
-        began()
+        began(self.made.get(host))
         for group in groups:
             self.took.append((host, group))
             made(("01-baseline",))
@@ -165,8 +167,10 @@ def test_a_worker_without_a_host_waits_for_what_comes_back_and_says_so(tmp_path:
 def test_an_interrupted_shift_is_no_loss_of_its_host(tmp_path: Path) -> None:
     scene = Scene(tmp_path, {"a": []})
 
-    def interrupted(*_: Any, groups: Iterator[str], began: Callable[[], None], **__: Any) -> None:
-        began()
+    def interrupted(
+        *_: Any, groups: Iterator[str], began: Callable[[SidesMade | None], None], **__: Any
+    ) -> None:
+        began(None)
         next(groups)
         raise KeyboardInterrupt
 

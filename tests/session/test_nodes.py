@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.session.rigs import small_rig
-from tokgate.errors import LeaseFault
+from tokgate.errors import HostFault, LeaseFault
 from tokgate.hosts.lease import holder_of, lease
 from tokgate.records import CleanSlate, Finding, Fingerprint, GpuHolder, GpuSeen, ProcessSeen
 from tokgate.records.redactor import Redactor
 from tokgate.records.telemetry import Curve, Curves, GpuWindow, HeldBack, Stranger, Window
 from tokgate.rig.machine import HostSpec, NodeSpec
 from tokgate.rig.models import Rig
+from tokgate.session import machines
 from tokgate.session import nodes as module
+from tokgate.session.machines import refuse_one_machine
 from tokgate.session.nodes import Node, connected, fingerprints, leased, look_everywhere
 from tokgate.stats.joined_windows import join_curves, join_windows
 
@@ -170,3 +172,15 @@ def test_curves_of_a_further_node_are_those_of_its_gpus() -> None:
     )
     assert [c.gpu for c in joint.curves] == [0, None, 8]
     assert [h.gpu for h in joint.held_back] == [8]
+
+
+def test_one_machine_under_two_addresses_is_not_two_nodes(
+    nodes: tuple[Node, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its eight GPUs would be counted as sixteen, and looked at twice."""
+    with pytest.raises(HostFault, match="is the same machine as node 0"):
+        refuse_one_machine(nodes)
+    monkeypatch.setattr(machines, "machine_of", lambda host: host.spec.work_dir)
+    refuse_one_machine(nodes)
+    monkeypatch.undo()
+    refuse_one_machine(nodes[:1])

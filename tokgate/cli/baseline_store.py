@@ -20,6 +20,7 @@ from tokgate.report import proposal_md, simulated
 from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig, rig_names
 from tokgate.rig.models import Rig
+from tokgate.session.fleet_stored import parts_of, session_of
 from tokgate.session.run_folder import load_run
 from tokgate.verdicts.baselines.draft import Draft, Given, Request
 from tokgate.verdicts.baselines.load import find, refuse_mixture
@@ -143,9 +144,16 @@ def _drawn_up(
             do="leave one of them out",
         )
     given = []
-    for run in runs:
-        evidence, rig = load_run(run)
-        given.append(Given(rig=rig, run=evidence, judged=judged(run)))
+    for part in (part for run in runs for part in parts_of(run)):
+        evidence, rig = load_run(part)
+        info = evidence.info.model_copy(update={"run_id": session_of(part, evidence)})
+        given.append(Given(rig=rig, run=evidence.model_copy(update={"info": info}), judged=judged(part)))
+    if not given:
+        raise BaselineError(
+            tried=f"store {', '.join(map(str, runs))}",
+            found="no host of the pool measured to the end",
+            do="see the hosts in its report for what each of them lacked",
+        )
     given.sort(
         key=lambda one: one.run.info.started_at
     )  # the newest last: its machine and tree are the baseline's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,17 +13,18 @@ import click
 from rich.console import Console
 
 from tokgate.cli.checkout import pass_root
+from tokgate.cli.doctor_hosts import end_of, hosts_of
 from tokgate.cli.folding import width
 from tokgate.cli.help import Taught, teach
 from tokgate.cli.rig_options import rig_set
 from tokgate.cli.telling import tell, tell_as_it_is
 from tokgate.cli.terminated import terminated
 from tokgate.errors import UsageError
+from tokgate.records.doctor import Examination
 from tokgate.report.examination import WIDTH, render
 from tokgate.report.terminal import wants_colour
 from tokgate.report.visible import one_line, wrapped
 from tokgate.rig.load import load_rig
-from tokgate.rig.nodes import has_nodes, nodes_of
 from tokgate.rig.repository import promises_in
 from tokgate.session.doctor.checks import CHECKS, GROUPS
 from tokgate.session.doctor.examine import examine
@@ -40,7 +42,10 @@ _NAME = 22  # columns of --list: the longest is baselines.compared
             "tokgate doctor --rig mybox --json | jq '.results[] | select(.state == \"fail\")'",
         ),
         codes=(
-            (0, "a gate can start; warnings and unknowns are allowed without --strict"),
+            (
+                0,
+                "a gate can start, of a pool on one host at least; warnings and unknowns are allowed without --strict",
+            ),
             (4, "the rig itself is wrong, or the command line"),
             (11, "a gate would end invalid: something listed as fail has to be mended first"),
         ),
@@ -57,6 +62,11 @@ _NAME = 22  # columns of --list: the longest is baselines.compared
 @click.option(
     "--report-dir", type=click.Path(path_type=Path), help="Where a gate would write. Default: reports/."
 )
+@click.option(
+    "--sglang-repo",
+    metavar="PATH",
+    help="A checkout of SGLang on the host, as a gate would be given: its HEAD is looked at as well.",
+)
 @rig_set
 @pass_root
 def doctor(
@@ -68,10 +78,12 @@ def doctor(
     as_json: bool,
     listing: bool,
     report_dir: Path | None,
+    sglang_repo: str | None,
     overrides: Sequence[str],
 ) -> None:
     """Find out in seconds what would make a gate on this rig fail later, and say how to mend each.
 
+    Of a pool every host is looked at, and said which of them a gate would admit; of a server over several hosts every node.
     The rig, its host, GPUs, SGLang, models, NCCL settings and stored baselines are looked at, and this machine, which
     measures. No server is started, no setting of a GPU is changed, no process is signalled.
     """
@@ -90,31 +102,52 @@ def doctor(
         )
     rig = load_rig(name, root=root, overrides=overrides)
     reports = (report_dir or root / "reports").resolve()
-    codes = []
-    for node in nodes_of(rig):
-        if has_nodes(rig) and not as_json:
-            tell(f"{node.words}, {node.rig.host.testinfra}")
+    columns = min(width(), WIDTH)
+    several = hosts_of(rig)
+    found: list[Examination] = []
+    for host in several:
+        if host.words and not as_json:
+            tell(f"\n{host.words}" if found else host.words)
         with _progress() as said:
-            found = examine(node.rig, root=root, reports=reports, quick=quick, said=said)
-        codes.append(found.exit_code(strict=strict))
+            one = examine(
+                host.rig,
+                root=root,
+                reports=reports,
+                quick=quick,
+                repository=sglang_repo,
+                checks=host.checks,
+                said=said,
+            )
+        found.append(one)
         if as_json:
-            tell_as_it_is(found.model_dump_json(indent=1))
+            tell_as_it_is(one.model_dump_json(indent=1))
             continue
-        colour = wants_colour(sys.stdout, os.environ)
         text = render(
-            found,
+            one,
             GROUPS,
             strict=strict,
-            colour=colour,
+            colour=wants_colour(sys.stdout, os.environ),
             named=name,
             overrides=overrides,
             promises=promises_in(root),
-            width=min(width(), WIDTH),
+            width=columns,
+            alone=len(several) == 1,
         )
-        above, _, last = text.rstrip("\n").rpartition("\n")
+        _tell_whole(text)
+    end = end_of(rig, several, found, root=root, reports=reports, strict=strict)
+    if as_json and end.pool:
+        tell_as_it_is(json.dumps({"pool": [host.model_dump(mode="json") for host in end.pool]}, indent=1))
+    elif not as_json and len(several) > 1:
+        lines = end.lines(columns, named=name, overrides=overrides, promises=promises_in(root))
+        _tell_whole("\n".join(lines))
+    raise SystemExit(end.code)
+
+
+def _tell_whole(text: str) -> None:
+    above, _, last = text.rstrip("\n").rpartition("\n")
+    if above:
         tell(above)
-        tell_as_it_is(last)  # the command to run next: folded it could not be pasted
-    raise SystemExit(max(codes))
+    tell_as_it_is(last)  # the command to run next: folded it could not be pasted
 
 
 @contextmanager

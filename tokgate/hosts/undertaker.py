@@ -2,7 +2,8 @@
 
 A gate that is killed leaves its lease behind. The next one takes that over when its owner is proven dead; where nobody comes,
 it would lie there. This program waits on the host until the gate has gone and its servers with it, removes the lease,
-and ends. The connection that holds it also tells when the host was out of reach, however shortly.
+and ends. The connection that holds it also tells when the host was out of reach, however shortly. And it keeps the lease alive where
+the gate is stopped, and lives (vouching.py): nobody takes a host over from a process that comes back.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
 from tokgate.errors import HostLost
+from tokgate.hosts import vouching
 from tokgate.hosts.connection import Host
-from tokgate.hosts.lease import Lease
+from tokgate.hosts.lease import BEATS, Lease
 from tokgate.hosts.remote_runner import bootstrap
 from tokgate.hosts.scripts import source
 
+_VOUCHING = (sys.executable, "-I", "-S", vouching.__file__)
 _BEGIN_S = 30.0
 _GOODBYE_S = 5.0
 # After the heartbeat limit: what supervisors may take to end servers, KILL and a slow driver included.
@@ -51,8 +55,7 @@ class Undertaker:
         try:
             self._process.wait(_GOODBYE_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            _kill(self._process)
 
     def _started(self) -> subprocess.Popen[bytes]:
         program = source("lease") + "\nundertake_what_stdin_says()\n"
@@ -63,7 +66,11 @@ class Undertaker:
             "most_s": spec.heartbeat_limit_s + _MARGIN_S,
         }
         process = subprocess.Popen(
-            self._host.popen_command(bootstrap(spec.python, program)),
+            [
+                *_VOUCHING,
+                f"{spec.heartbeat_limit_s / BEATS:g}",
+                *self._host.popen_command(bootstrap(spec.python, program)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -83,9 +90,7 @@ class Undertaker:
                 break
             said += piece
         if b"here\n" not in said:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            _kill(process)
             raise HostLost(
                 tried=f"to have a program on {self._host.name} look after the lease",
                 found=f"it did not begin within {_BEGIN_S:g} s",
@@ -98,3 +103,10 @@ class Undertaker:
             with contextlib.suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End it with the connection that it holds."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

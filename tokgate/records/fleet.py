@@ -32,6 +32,17 @@ class HostSeen(Record):
     seconds: float = 0.0  # that the probe took
 
 
+class SideTree(Record):
+    """One side of a change as a host has made it."""
+
+    name: str  # "base", "head"
+    tree: str  # sha256 over names and contents of all that Python imports
+    words: str  # "base main (1a2b3c4d5e)"
+    commit: str | None = None
+    dirty: str | None = None  # hash of what is not committed
+    carried: tuple[str, ...] = ()  # files that no commit holds, by name: the first of them
+
+
 class ShiftState(StrEnum):
     MEASURING = "measuring"
     MEASURED = "measured"
@@ -54,6 +65,8 @@ class Shift(Record):
     began_at: str  # ISO 8601, UTC
     ended_at: str | None = None
     seconds: float | None = None
+    trees: tuple[SideTree, ...] = ()  # of a change, as this host has made them; (): none yet, or nobody asked
+    side_fault: tuple[str, str, str] | None = None  # tried, found, do: why the change could not be made here
 
     @property
     def label(self) -> str:
@@ -70,6 +83,8 @@ class Fleet(Record):
     groups: tuple[str, ...] = ()  # what is to be measured, in order
     each_on: Whole = 1  # hosts that measure each group
     unmeasured: dict[str, str] = {}  # group -> why nobody could
+    trees: tuple[SideTree, ...] = ()  # of a change: those that all hosts measure; () until that is settled
+    trees_of: tuple[str, ...] = ()  # the hosts that had them when that was settled
     words: tuple[str, ...] = ()  # what a reader must know besides: workers without a host, say
 
     def host(self, name: str) -> HostSeen:

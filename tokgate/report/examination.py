@@ -40,11 +40,12 @@ def render(
     overrides: Sequence[str] = (),
     promises: str = IN_CHECKOUT,
     width: int = WIDTH,
+    alone: bool = True,
 ) -> str:
     """Return the whole text, `width` columns wide but for the next command. `groups`: group -> heading, in order.
 
     `named`: the rig as it was named on the command line, `overrides`: what --rig-set said, `promises`: the words by which
-    pytest finds them here; all are for the next command.
+    pytest finds them here; all are for the next command. `alone`: there is no further host, whose text would follow.
     """
     lines = [simulated.banner(found.rig)] if found.simulated else []
     lines += wrapped(f"rig {found.rig} on {found.host}{', quick' if found.quick else ''}", width)
@@ -54,9 +55,15 @@ def render(
             lines += ["", heading]
             lines += [line for row in _together(results) for line in _row(row, width, colour=colour)]
     lines += _mend(found, width, colour=colour)
-    gate = f"pytest {promises} -m eagle3"
-    end = _end(found, width, strict=strict, gate=gate, named=named or found.rig, overrides=overrides)
-    lines += ["", *end]
+    lines += ["", *_counted(found, width)]
+    if alone:
+        code = found.exit_code(strict=strict)
+        why = f"a gate started now would end with exit code {code}"
+        if not found.counts[State.FAIL]:
+            why = f"with --strict, warnings and unknowns end with exit code {code}"
+        lines += ending(
+            why if code else None, width, named=named or found.rig, overrides=overrides, promises=promises
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -131,9 +138,7 @@ def _mend(found: Examination, width: int, *, colour: bool) -> Iterator[str]:
         yield from wrapped(first.do or "", width, first="    do     ", indent=" " * 11)
 
 
-def _end(
-    found: Examination, width: int, *, strict: bool, gate: str, named: str, overrides: Sequence[str]
-) -> Iterator[str]:
+def _counted(found: Examination, width: int) -> Iterator[str]:
     counts = found.counts
     told = ", ".join(
         f"{counts[s]} {_SINGULAR.get(s, _PLURAL[s]) if counts[s] == 1 else _PLURAL[s]}"
@@ -142,21 +147,25 @@ def _end(
     )
     checks = len({one.check for one in found.results})
     yield from wrapped(f"{checks} checks in {found.seconds:.1f} s: {told}", width)
-    code = found.exit_code(strict=strict)
-    again = f"tokgate doctor --rig {shlex.quote(named)}"
-    gate += f" --rig {shlex.quote(named)}"
-    sets = "".join(f" --rig-set {shlex.quote(one)}" for one in overrides)
-    if not code:
-        yield from wrapped("Ready: nothing was found that would keep a gate from being judged.", width)
-        yield f"next: {one_line(gate + sets, 1000)}"
+
+
+def ending(
+    why_not: str | None,
+    width: int,
+    *,
+    named: str,
+    overrides: Sequence[str] = (),
+    promises: str = IN_CHECKOUT,
+    ready: str = "nothing was found that would keep a gate from being judged",
+) -> Iterator[str]:
+    """Yield whether a gate may be started, and the next command as a line of its own. `why_not`: None where it may."""
+    rig = f" --rig {shlex.quote(named)}" + "".join(f" --rig-set {shlex.quote(one)}" for one in overrides)
+    if why_not is None:
+        yield from wrapped(f"Ready: {ready}.", width)
+        yield f"next: {one_line(f'pytest {promises} -m eagle3{rig}', 1000)}"
         return
-    if counts[State.FAIL]:
-        yield from wrapped(f"Not ready: a gate started now would end with exit code {code}.", width)
-    else:
-        yield from wrapped(
-            f"Not ready: with --strict, warnings and unknowns end with exit code {code}.", width
-        )
-    yield f"next: mend the last one above, then {one_line(again + sets, 1000)}"
+    yield from wrapped(f"Not ready: {why_not}.", width)
+    yield f"next: mend the last one above, then {one_line(f'tokgate doctor{rig}', 1000)}"
 
 
 def _word(state: State, *, colour: bool) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tokgate.records import LaunchEvidence, RunEvidence, RunInfo, Verdict
 from tokgate.records.fleet import Fleet, HostSeen, Shift, ShiftState
+from tokgate.records.side import BASE
 from tokgate.rig.models import Rig
 from tokgate.stats.hosts import HostSpread, host_spread
-from tokgate.verdicts.diagnosis.cause import Diagnosis
+from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis
 from tokgate.verdicts.run_again import as_typed
+from tokgate.verdicts.subjects import on_side
 
 from .arms import TOTAL
 from .conclusion import SessionEnd, conclude
+from .fleet_facts import fingerprint_of
+from .fleet_patch import change_rows, merged_patch
 from .fleet_table import FleetTable, HostRow, SpreadRow
 from .leading import worst_first
 from .series import Series
@@ -23,7 +27,7 @@ from .verdict_file import VerdictFile
 # Metrics of which hosts are held against each other, in the order of a reader's questions.
 _HELD = ("decode_tok_s", "total_tok_s", "cycle_ms", "accept_length", "ttft_ms")
 _OF_A_LAUNCH = re.compile(r"(?<![\w/.-])launches/(?=\d\d-)")
-_ARM_ROLES = ("control", "control-again", "arm", "restart")
+_ARM_ROLES = ("control", "control-again", "arm", "restart", "side")
 
 
 class HostPart(NamedTuple):
@@ -56,7 +60,7 @@ def merge(
     evidence = RunEvidence(
         info=info,
         launches=tuple(launch for part in parts for launch in _launches(part)),
-        fingerprint=parts[0].evidence.fingerprint if parts else None,
+        fingerprint=fingerprint_of({part.shift.label: part.evidence.fingerprint for part in parts}),
     )
     judged = tuple(worst_first([*verdicts, *(v for file in files for v in file.verdicts)]))
     conclusion = conclude(judged, end)
@@ -70,15 +74,17 @@ def merge(
         run=info,
         rig_description=rig.description,
         verdicts=judged,
-        diagnosis=_diagnosis(files),
+        diagnosis=_diagnosis({part.shift.label: file for part, file in zip(parts, files, strict=True)}),
         arms=_all(files, "arms"),
         arithmetic=_all(files, "arithmetic"),
         gains=_all(files, "gains"),
         since_baseline=_all(files, "since_baseline"),
+        patch=merged_patch(
+            rig, fleet, [file.patch for file in files if file.patch is not None], judged, selection=info.asked
+        ),
         series=_all(files, "series"),
         launches=_all(files, "launches"),
         environment=_all(files, "environment"),
-        nccl=next((file.nccl for file in files if file.nccl is not None), None),
         phases=_all(files, "phases"),
         sweep=next((file.sweep for file in files if file.sweep is not None), None),
         slates=_all(files, "slates"),
@@ -88,7 +94,12 @@ def merge(
         qualification=first.qualification if first is not None else None,
         part=end.part if end is not None else None,
         unclassified=end.unclassified if end is not None else (),
-        fleet=table_of(fleet, parts, rig),
+        fleet=table_of(fleet, parts, rig).model_copy(
+            update={
+                "changes": tuple(change_rows(judged)),
+                "nccl": tuple(file.nccl for file in files if file.nccl is not None),
+            }
+        ),
     )
     return merged, evidence
 
@@ -115,7 +126,9 @@ def spread_of(parts: Sequence[HostPart], rig: Rig) -> Iterable[SpreadRow]:
                 same = series.metric == TOTAL and streams.get(series.workload) == 1  # it is the decode rate
                 if series.metric != metric or series.workload not in streams or same or not _counts(series):
                     continue
-                key = (series.arm, series.workload, metric, series.unit)
+                # The base of a change is the same server on all hosts, as the head is.
+                arm = on_side(series.arm, BASE) if series.role == "side" else series.arm
+                key = (arm, series.workload, metric, series.unit)
                 if series.summary is not None:
                     found.setdefault(key, {}).setdefault(part.shift.host, []).append(series.summary.median)
     for (arm, workload, metric, unit), runs in found.items():
@@ -187,7 +200,10 @@ def _placed(value: Any, folder: str) -> Any:
         return {key: _placed(item, folder) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_placed(item, folder) for item in value]
-    return _OF_A_LAUNCH.sub(f"{folder}/launches/", value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    # The run is stored, with what every host measured, not this host's part of it.
+    return _OF_A_LAUNCH.sub(f"{folder}/launches/", value).replace(f"/{folder} --", " --")
 
 
 def _renamed(key: str, value: Any, host: str) -> Any:
@@ -202,11 +218,16 @@ def _all(files: Sequence[VerdictFile], field: str) -> tuple[Any, ...]:
     return tuple(item for file in files for item in getattr(file, field))
 
 
-def _diagnosis(files: Sequence[VerdictFile]) -> Diagnosis:
-    found = [file.diagnosis for file in files]
+def _diagnosis(files: Mapping[str, VerdictFile]) -> Diagnosis:
+    found = {host: file.diagnosis for host, file in files.items()}
+    causes = tuple(cause for d in found.values() for cause in d.causes)
     return Diagnosis(
-        causes=tuple(c for d in found for c in d.causes),
-        excluded=tuple(c for d in found for c in d.excluded),
-        accounted=tuple(c for d in found for c in d.accounted),
-        note=next((d.note for d in found if d.note), None) if not any(d.causes for d in found) else None,
+        causes=causes,
+        excluded=tuple(_on(host, cause) for host, d in found.items() for cause in d.excluded),
+        accounted=tuple(_on(host, cause) for host, d in found.items() for cause in d.accounted),
+        note=next((d.note for d in found.values() if d.note), None) if not causes else None,
     )
+
+
+def _on(host: str, cause: Cause) -> Cause:
+    return cause.model_copy(update={"words": f"{host}: {cause.words}"})

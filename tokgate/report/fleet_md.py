@@ -10,11 +10,15 @@ from .verdict_file import VerdictFile
 
 
 def hosts_table(file: VerdictFile) -> list[str]:
-    """Return the lines of both tables; none where the session has one host."""
+    """Return the lines of their tables; none where the session has one host."""
     if file.fleet is None:
         return []
     found: HostTables = tables(file.fleet)
     told = _table("Hosts", found.host_columns, found.host_rows, found.host_numbers)
+    if found.change_rows:
+        told += _table(
+            "Slower than its base, arm by arm", found.change_columns, found.change_rows, found.change_numbers
+        )
     if found.spread_rows:
         told += _table(
             "How far hosts lie apart", found.spread_columns, found.spread_rows, found.spread_numbers

@@ -9,11 +9,13 @@ from urllib.parse import quote
 from tokgate.records.fleet import Shift, ShiftState
 
 from . import figures
-from .fleet_table import FleetTable, HostRow, SpreadRow, middle, percent
+from .fleet_patch import ChangeRow
+from .fleet_table import FleetTable, HostRow, SpreadRow, changed, middle, percent, slower
 
 Row = tuple[str, ...]
 HOST_COLUMNS = ("host", "address", "state", "measured", "launches", "minutes", "remarks")
 SPREAD_COLUMNS = ("arm", "workload", "metric", "by host", "hosts", "runs", "apart", "n")
+CHANGE_COLUMNS = ("arm", "workload", "slower than its base?", "change by host", "apart")
 SHIFT_COLUMNS = ("shift", "host", "state", "took", "made", "from", "to", "why")
 _NUMERIC = frozenset(("launches", "minutes", "hosts", "runs", "apart", "n"))
 
@@ -26,6 +28,8 @@ class Page(NamedTuple):
 class HostTables(NamedTuple):
     host_columns: Row
     host_rows: list[Row]
+    change_columns: Row
+    change_rows: list[Row]
     spread_columns: Row
     spread_rows: list[Row]
     shift_columns: Row
@@ -37,6 +41,10 @@ class HostTables(NamedTuple):
     @property
     def host_numbers(self) -> Callable[[int], bool]:
         return numeric(self.host_columns)
+
+    @property
+    def change_numbers(self) -> Callable[[int], bool]:
+        return numeric(self.change_columns)
 
     @property
     def spread_numbers(self) -> Callable[[int], bool]:
@@ -55,6 +63,8 @@ def tables(table: FleetTable) -> HostTables:
     return HostTables(
         host_columns=HOST_COLUMNS,
         host_rows=[host_cells(host) for host in table.hosts],
+        change_columns=CHANGE_COLUMNS,
+        change_rows=[change_cells(row) for row in table.changes],
         spread_columns=SPREAD_COLUMNS,
         spread_rows=[spread_cells(row) for row in table.spread],
         shift_columns=SHIFT_COLUMNS,
@@ -81,6 +91,16 @@ def host_cells(host: HostRow) -> Row:
         str(host.launches) if host.launches else figures.NONE,
         f"{host.seconds / 60:.1f}" if host.seconds else figures.NONE,
         "; ".join(filter(None, remarks)) or figures.NONE,
+    )
+
+
+def change_cells(row: ChangeRow) -> Row:
+    return (
+        row.arm,
+        row.workload,
+        slower(row),
+        changed(row),
+        figures.NONE if row.apart is None else f"{100 * row.apart:.1f} points",
     )
 
 

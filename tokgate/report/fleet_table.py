@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokgate.records import Difference, Record
+from pydantic import Field
+
+from tokgate.records import Difference, Outcome, Record
 from tokgate.records.fleet import HostState, Shift
+from tokgate.records.nccl import NcclTruth
 from tokgate.stats.hosts import HostSpread
 
 from . import figures
+from .fleet_patch import ChangeRow, ChangeThere
+
+# Whether an arm is slower than its base.
+SLOWER = {
+    Outcome.REGRESSED: "yes",
+    Outcome.INCONCLUSIVE: "cannot tell",
+    Outcome.IMPROVED: "no, it is faster",
+    Outcome.PASS: "no",
+}
+NOTHING_SHOWN = "nothing was shown"
+_KEPT = (Outcome.PASS, Outcome.IMPROVED)
 
 
 class HostRow(Record):
@@ -44,6 +58,12 @@ class FleetTable(Record):
     groups: tuple[str, ...]
     unmeasured: dict[str, str] = {}
     spread: tuple[SpreadRow, ...] = ()
+    changes: tuple[ChangeRow, ...] = Field(
+        (), description="of a change to SGLang: whether each arm is slower than its base, and on which host"
+    )
+    nccl: tuple[NcclTruth, ...] = Field(
+        (), description="the NCCL block in five states as each host had it; `launch` names the host"
+    )
     words: tuple[str, ...] = ()
 
 
@@ -53,6 +73,7 @@ def lines(table: FleetTable) -> Iterator[str]:
         yield host_line(host)
     for group, why in table.unmeasured.items():
         yield f"{group} was measured nowhere: {why}"
+    yield from change_lines(table)
     for row in table.spread:
         if row.metric == "decode_tok_s":
             yield spread_line(row)
@@ -77,6 +98,35 @@ def spread_line(row: SpreadRow) -> str:
         f"{host} {figures.number(middle(values), row.metric)}" for host, values in row.values.items()
     )
     return f"{row.arm} {row.workload}: {hosts} {row.unit}; hosts {percent(row.spread.apart)} apart, {parts(row.spread)}"
+
+
+def change_lines(table: FleetTable) -> Iterator[str]:
+    """Yield whether each arm is slower than its base: those that are not in one line, unless hosts disagree."""
+    kept = [row for row in table.changes if row.outcome in _KEPT and not row.disagree]
+    if kept:
+        yield f"not slower than its base: {', '.join(f'{row.arm} {row.workload} ({changed(row)})' for row in kept)}"
+    for row in table.changes:
+        if row not in kept:
+            yield f"{row.arm} {row.workload} slower than its base? {slower(row)}: {changed(row)}"
+
+
+def slower(row: ChangeRow) -> str:
+    told = SLOWER.get(row.outcome, NOTHING_SHOWN)
+    return f"{told}; hosts disagree" if row.disagree else told
+
+
+def changed(row: ChangeRow) -> str:
+    """Return "gpu7 -0.1 % [-0.4, +0.2], gpu8 cannot be judged"."""
+    return ", ".join(f"{host} {_changed_there(there)}" for host, there in row.hosts.items())
+
+
+def _changed_there(there: ChangeThere) -> str:
+    if there.change is None:
+        return "cannot be judged"
+    if there.interval is None:
+        return figures.percent(there.change)
+    low, high = (100 * end for end in there.interval)
+    return f"{figures.percent(there.change)} [{low:+z.1f}, {high:+z.1f}]"
 
 
 def parts(spread: HostSpread) -> str:

@@ -16,15 +16,16 @@ from tokgate.errors import GateError
 from tokgate.hosts.connection import connect
 from tokgate.hosts.fingerprint import fingerprint
 from tokgate.hosts.lease import LeaseHolder, holder_of
-from tokgate.hosts.scripts import source
 from tokgate.records import Difference
 from tokgate.records.doctor import Examined, State
 from tokgate.records.fleet import HostSeen, HostState
 from tokgate.rig.models import Rig
 from tokgate.rig.pool import PoolHost, rig_on
+from tokgate.rig.sides import SidesSpec
 
 from .doctor.checks import CHECKS
 from .doctor.examine import examine
+from .machines import machine_of
 from .rig_secrets import redactor_of
 
 # Of the doctor's checks: what would end a session on that host, or make its numbers somebody else's.
@@ -47,11 +48,12 @@ _SHARED = (
     "gpu.0.name", "gpu.0.driver_version", "gpu.0.power.limit", "gpu.0.mig.mode.current",
     "model.config_sha256", "model.weights",
 )  # fmt: skip
+# What a session on a change of a checkout does not run: its sides are compared when they are made (fleet_trees.py).
+_OF_NO_SIDE = frozenset(("sglang.commit", "sglang.dirty", "sglang.changed"))
 # May differ, and may be why hosts lie apart: told.
 _TOLD = ("host.cpu", "host.kernel", "host.os", "host.cpu_governor", "host.container", "gpu.topology")
 # Says of two addresses whether they are one machine.
 MACHINE, BOOT = "machine", "host.boot_id"
-_WHICH = source("lease") + "\ndef main(_):\n    return machine()\n"
 _AT_ONCE = 8
 _WORDS = 400  # characters of a reason
 
@@ -60,26 +62,33 @@ def admit(rig: Rig, pool: Sequence[PoolHost], *, root: Path, reports: Path) -> t
     """Look at all hosts at once and return them in the pool's order. Never raises for a host."""
     with ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="admission") as several:
         seen = tuple(several.map(lambda host: _probed(rig_on(rig, host), host, root, reports), pool))
-    return alike(seen)
+    return alike(seen, shared=_shared(rig.sides))
 
 
-def alike(seen: Sequence[HostSeen]) -> tuple[HostSeen, ...]:
+def _shared(sides: SidesSpec | None) -> tuple[str, ...]:
+    """Return what hosts must share; where both sides are trees of a checkout, not the state of what is installed."""
+    if sides is None or not (sides.repository or sides.base or not sides.patches):
+        return _SHARED
+    return tuple(key for key in _SHARED if key not in _OF_NO_SIDE)
+
+
+def alike(seen: Sequence[HostSeen], *, shared: Sequence[str] = _SHARED) -> tuple[HostSeen, ...]:
     """Leave out hosts that differ from most others in what a fleet must share; of a tie, those behind in the pool."""
     admitted = [host for host in seen if host.state is HostState.ADMITTED]
     if not admitted:
         return tuple(seen)
-    counts = Counter(_kind(host) for host in admitted)
+    counts = Counter(_kind(host, shared) for host in admitted)
     # max returns the first of equals: that of the earliest host.
-    usual = next(h for h in admitted if _kind(h) == max(counts, key=lambda kind: counts[kind]))
-    told = [_beside(host, usual) if host.state is HostState.ADMITTED else host for host in seen]
+    usual = next(h for h in admitted if _kind(h, shared) == max(counts, key=lambda kind: counts[kind]))
+    told = [_beside(host, usual, shared) if host.state is HostState.ADMITTED else host for host in seen]
     return tuple(_or_one_with(host, told[:number]) for number, host in enumerate(told))
 
 
-def _kind(host: HostSeen) -> tuple[str | None, ...]:
-    return tuple(host.facts.get(key) for key in _SHARED)
+def _kind(host: HostSeen, shared: Sequence[str]) -> tuple[str | None, ...]:
+    return tuple(host.facts.get(key) for key in shared)
 
 
-def _beside(host: HostSeen, usual: HostSeen) -> HostSeen:
+def _beside(host: HostSeen, usual: HostSeen, shared: Sequence[str]) -> HostSeen:
     def apart(keys: Sequence[str]) -> tuple[Difference, ...]:
         return tuple(
             Difference(key=key, before=usual.facts.get(key), now=host.facts.get(key))
@@ -88,7 +97,7 @@ def _beside(host: HostSeen, usual: HostSeen) -> HostSeen:
         )
 
     told = tuple(f"{d.key} is {d.now}, that of {usual.name} is {d.before}" for d in apart(_TOLD))
-    against = apart(_SHARED)
+    against = apart(shared)
     if not against:
         return host.model_copy(update={"notes": (*host.notes, *told)})
     words = "; ".join(f"{d.key} is {d.now}, not {d.before} as on {usual.name}" for d in against)
@@ -149,7 +158,7 @@ def _looked_at(rig: Rig, seen: HostSeen, root: Path, reports: Path) -> HostSeen:
         update={
             "facts": {
                 **{key: print_.facts.get(key) for key in keys},
-                MACHINE: str(host.run_python(_WHICH, name="reader of the machine's identity")),
+                MACHINE: machine_of(host),
             },
             "notes": (*notes, *([_held(holder)] if holder else [])),
         }
@@ -171,4 +180,5 @@ def _left_out(seen: HostSeen, why: str, do: str | None) -> HostSeen:
 
 
 def _held(holder: LeaseHolder) -> str:
-    return f"held since {holder.since} by {holder.owner}, pid {holder.pid} of {holder.where}"
+    stopped = ", which is stopped" if holder.stopped else ""
+    return f"held since {holder.since} by {holder.owner}, pid {holder.pid} of {holder.where}{stopped}"

@@ -11,13 +11,16 @@ import datetime as dt
 import fcntl
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from tokgate.errors import UsageError
 from tokgate.hosts.scripts.lease import start_of
-from tokgate.records.fleet import FLEET, HOSTS, Fleet, HostState, Shift, ShiftState
+from tokgate.records.fleet import FLEET, HOSTS, Fleet, HostState, Shift, ShiftState, SideTree
 from tokgate.records.whole_file import replace_file
+
+from .fleet_groups import open_for, settled, unfinished
 
 _LOCK = ".fleet.lock"
 
@@ -69,15 +72,14 @@ class Board:
                     continue
                 if any(s.host == host.name and s.state is ShiftState.MEASURING for s in fleet.shifts):
                     continue
-                group = next(iter(_open_for(fleet, host.name)), None)
+                group = next(iter(open_for(fleet, host.name)), None)
                 if group is None:
                     continue
-                before = sum(s.host == host.name for s in fleet.shifts)
                 shift = Shift(
                     number=len(fleet.shifts) + 1,
                     host=host.name,
                     worker=self._me,
-                    folder=f"{HOSTS}/{host.name}" + (f"-{before + 1}" if before else ""),
+                    folder=_folder_for(fleet, host.name),
                     groups=(group,),
                     state=ShiftState.MEASURING,
                     began_at=_now(),
@@ -90,7 +92,7 @@ class Board:
         """Take one more group into a shift; None: nothing is left that its host may measure."""
         with self._changing() as change:
             shift = change.fleet.shifts[number - 1]
-            group = next(iter(_open_for(change.fleet, shift.host)), None)
+            group = next(iter(open_for(change.fleet, shift.host)), None)
             if group is not None:
                 change.shift(number, groups=(*shift.groups, group))
             return group
@@ -113,6 +115,33 @@ class Board:
                 )
                 change.fleet = change.fleet.model_copy(update={"hosts": hosts})
 
+    def show_trees(self, number: int, trees: tuple[SideTree, ...]) -> None:
+        """Write down which trees of a change the host of a shift has made."""
+        with self._changing() as change:
+            change.shift(number, trees=trees)
+
+    def agreed_trees(self, *, now: bool = False) -> Fleet | None:
+        """Return the fleet once its trees are settled, for good; None while a shift has not shown its own.
+
+        Those that most hosts have are the fleet's; of a tie, those of the earliest host of the pool. `now`: wait for nobody.
+        """
+        with self._changing() as change:
+            fleet = self._without_dead(change.fleet)
+            change.fleet = fleet
+            if fleet.trees:
+                return fleet
+            measuring = [s for s in fleet.shifts if s.state is ShiftState.MEASURING]
+            shown = [s for s in measuring if s.trees]
+            if not shown or (len(shown) < len(measuring) and not now):
+                return None
+            change.fleet = settled(fleet, shown)
+            return change.fleet
+
+    def refused_side(self, number: int, fault: tuple[str, str, str]) -> None:
+        """Write down why the change could not be made on the host of a shift."""
+        with self._changing() as change:
+            change.shift(number, side_fault=fault)
+
     def told(self, words: str) -> None:
         with self._changing() as change:
             if words not in change.fleet.words:
@@ -121,12 +150,12 @@ class Board:
     def give_up(self, groups: tuple[str, ...], why: str) -> None:
         """Write down why groups are measured by nobody. What is measured already, or by somebody now, is left alone."""
         with self._changing() as change:
-            left = {g: why for g in groups if g in _unfinished(change.fleet)}
+            left = {g: why for g in groups if g in unfinished(change.fleet)}
             change.fleet = change.fleet.model_copy(update={"unmeasured": {**change.fleet.unmeasured, **left}})
 
     def over(self) -> bool:
         """Say whether every group is measured, on as many hosts as it should be, or will never be."""
-        return not _unfinished(self.read())
+        return not unfinished(self.read())
 
     def at_work(self) -> tuple[Shift, ...]:
         """Return the shifts that living workers measure now."""
@@ -135,7 +164,7 @@ class Board:
             return tuple(s for s in change.fleet.shifts if s.state is ShiftState.MEASURING)
 
     def unfinished(self) -> tuple[str, ...]:
-        return _unfinished(self.read())
+        return unfinished(self.read())
 
     def _without_dead(self, fleet: Fleet) -> Fleet:
         """End the shifts of workers that are no more: their hosts and groups are free again."""
@@ -173,35 +202,13 @@ class _Change:
         self.fleet = self.fleet.model_copy(update={"shifts": tuple(shifts)})
 
 
-def _holding(fleet: Fleet, group: str) -> list[Shift]:
-    """Return the shifts that have measured a group or are at it."""
-    return [
-        s
-        for s in fleet.shifts
-        if group in s.groups and s.state in (ShiftState.MEASURED, ShiftState.MEASURING)
-    ]
-
-
-def _open_for(fleet: Fleet, host: str) -> Iterator[str]:
-    """Yield the groups that a host may take now: those that fewest hosts have first, none twice on one host."""
-    most = _wanted(fleet)
-    free = [g for g in fleet.groups if g not in fleet.unmeasured]
-    for group in sorted(free, key=lambda g: len(_holding(fleet, g))):
-        held = _holding(fleet, group)
-        if len(held) < most and all(s.host != host for s in held):
-            yield group
-
-
-def _wanted(fleet: Fleet) -> int:
-    """Return on how many hosts each group is measured: no more than there are."""
-    there = [h for h in fleet.hosts if h.state is HostState.ADMITTED]
-    used = {s.host for s in fleet.shifts if s.state is ShiftState.MEASURED}
-    return min(fleet.each_on, max(1, len({h.name for h in there} | used)))
-
-
-def _unfinished(fleet: Fleet) -> tuple[str, ...]:
-    most = _wanted(fleet)
-    return tuple(g for g in fleet.groups if g not in fleet.unmeasured and len(list(fleet.of_group(g))) < most)
+def _folder_for(fleet: Fleet, host: str) -> str:
+    """Return a folder that is no other shift's, nor the first one of a host that happens to be called "gpu7-2"."""
+    taken = {shift.folder for shift in fleet.shifts} | {
+        f"{HOSTS}/{h.name}" for h in fleet.hosts if h.name != host
+    }
+    every = (f"{HOSTS}/{host}" + (f"-{number}" if number > 1 else "") for number in count(1))
+    return next(folder for folder in every if folder not in taken)
 
 
 def still_there(shift: Shift) -> bool:

@@ -13,6 +13,7 @@ from tokgate.hosts.lease import Lease, holder_of
 from tokgate.hosts.scripts import source
 from tokgate.hosts.undertaker import Undertaker
 from tokgate.records import Launch, LaunchEvidence
+from tokgate.records.side import SidesMade
 from tokgate.rig.models import Rig
 
 from .fleet_plan import group_plan, shift_plan
@@ -154,7 +155,7 @@ class RunsShift(Protocol):
         *,
         wanted: Sequence[str],
         groups: Iterator[str],
-        began: Callable[[], None],
+        began: Callable[[SidesMade | None], None],
         made: Callable[[tuple[str, ...]], None],
         sampling: Callable[[WatchedSession, tuple[str, ...]], Settles],
     ) -> None: ...
@@ -167,19 +168,19 @@ def run_shift(
     *,
     wanted: Sequence[str],
     groups: Iterator[str],
-    began: Callable[[], None],
+    began: Callable[[SidesMade | None], None],
     made: Callable[[tuple[str, ...]], None],
     sampling: Callable[[WatchedSession, tuple[str, ...]], Settles],
 ) -> None:
     """Make the launches of a shift: the control arm, group after group as `groups` gives them, the control arm again.
 
-    `began` is told that the host is ours and clean, `made` which launches there are by now. `sampling` gets the groups taken,
+    `began` is told that the host is ours and clean, with the sides of the change it has made, and may refuse; `made` which launches there are by now. `sampling` gets the groups taken,
     and obeys the stop rule at the end. HostLost: the host is gone. Else as `opened`.
     """
     plan = shift_plan(rig, wanted)
     taken: list[str] = []
     with opened(session) as watched:
-        began()
+        began(session.sides_made)
 
         def take(launches: Sequence[Launch]) -> None:
             for launch in launches:

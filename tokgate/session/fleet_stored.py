@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokgate.errors import UsageError
 from tokgate.records import RunEvidence
-from tokgate.records.fleet import HOSTS
+from tokgate.records.fleet import HOSTS, ShiftState
 from tokgate.rig.models import Rig
 
 from .fleet_board import is_fleet, load_fleet
@@ -23,6 +23,22 @@ def load_head(folder: Path) -> tuple[RunEvidence, Rig]:
         return load_once(folder)
     load_fleet(folder)
     return RunEvidence(info=read_info(folder)), read_rig(folder)
+
+
+def parts_of(folder: Path) -> tuple[Path, ...]:
+    """Return the run folders that hold evidence: the run's own, or of a run on several hosts what each of them measured."""
+    if not is_fleet(folder):
+        return (folder,)
+    shifts = load_fleet(folder).shifts
+    return tuple(folder / shift.folder for shift in shifts if shift.state is ShiftState.MEASURED)
+
+
+def session_of(folder: Path, run: RunEvidence) -> str:
+    """Return what tells a session from others where several are counted: the hosts of one run measured each their own."""
+    whole = folder.resolve().parent.parent
+    if folder.resolve().parent.name == HOSTS and is_fleet(whole):
+        return f"{run.info.run_id}/{HOSTS}/{folder.resolve().name}"
+    return run.info.run_id
 
 
 def refuse_part(folder: Path) -> None:

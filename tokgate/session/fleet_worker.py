@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from tokgate.errors import BenchFault, HostLost, LeaseFault
+from tokgate.errors import BenchFault, HostLost, LeaseFault, SideFault
 from tokgate.records.fleet import HostState, Shift, ShiftState
+from tokgate.records.side import SidesMade
 from tokgate.rig.models import Rig
 from tokgate.rig.pool import PoolHost, pool_of, rig_on
 
 from .fleet_board import Board, Claim
 from .fleet_shift import RunsShift, Settles, WatchedSession, reason, run_shift
+from .fleet_trees import agree
 from .live import LiveSession
 
 _POLL_S = 0.5  # for a host or a group that comes back
@@ -117,8 +119,9 @@ class Worker:
         session = self._equipment.session(rig, folder, shift.host)
         measuring = False
 
-        def began_measuring() -> None:
+        def began_measuring(made: SidesMade | None) -> None:
             nonlocal measuring
+            agree(self._board, shift.number, made, spec=rig.sides, pause=self._pause, clock=self._clock)
             measuring = self._worked = True
             self._say(f"{shift.host}: leased by {self._name}, first {claim.group}")
 
@@ -151,6 +154,8 @@ class Worker:
 
     def _end(self, shift: Shift, fault: BenchFault, *, measuring: bool, seconds: float) -> None:
         why = reason(fault)
+        if isinstance(fault, SideFault):
+            self._board.refused_side(shift.number, (fault.tried, fault.found, fault.do))
         if isinstance(fault, LeaseFault) and not measuring:
             self._say(f"{shift.host} is not free: {why}")
             self._board.end(shift.number, ShiftState.REFUSED, why)

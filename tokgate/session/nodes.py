@@ -64,6 +64,10 @@ class JointLease(Lease):
     def lost(self) -> str | None:
         return next((part.lost for part in self.parts if part.lost is not None), None)
 
+    def check(self) -> None:
+        for part in self.parts:
+            part.check()
+
 
 @contextlib.contextmanager
 def leased(nodes: Sequence[Node], owner: str) -> Iterator[Lease]:

@@ -6,11 +6,13 @@ that find the same stale lease exactly one takes it over.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from pathlib import Path
@@ -23,7 +25,8 @@ LOOK_S = 1.0  # of who looks after a lease
 def main(argument: dict[str, Any]) -> dict[str, Any]:
     """{"folder", "operation": take|beat|release|read, ...} -> {"held": by whom or null, ...}.
 
-    {"unusable": why} where the folder cannot be made or written.
+    "asker": the machine that asks. Where it is the owner's own, silence alone proves nothing: "ask" in the answer has it look for
+    the owner there, and "gone": [pid, start_ticks] tells that it did. {"unusable": why} where the folder cannot be made or written.
     """
     try:
         return operate(argument, Path(argument["folder"]))
@@ -40,6 +43,8 @@ def operate(argument: dict[str, Any], folder: Path) -> dict[str, Any]:
     with Lock(folder / "lock"):
         lease = load(folder / "lease.json")
         held = lease is not None and why_stale(lease) is None
+        if lease is not None and not held and asker_can_tell(lease, argument):
+            return {"held": shown(lease), "ask": True}
         if argument["operation"] == "take":
             return take(folder, argument["lease"], lease)
         if argument["operation"] == "read":
@@ -88,6 +93,7 @@ class Lock:
 
 
 def take(folder: Path, wanted: dict[str, Any], lease: dict[str, Any] | None) -> dict[str, Any]:
+    sweep(folder)
     took_over = None
     if lease is not None:
         took_over = why_stale(lease)
@@ -116,7 +122,19 @@ def why_stale(lease: dict[str, Any]) -> str | None:
     # Its supervisors end its servers at the same limit: as long as one is left here, the gate is not proven dead.
     if marked(lease.get("owner")):
         return None
-    return f"its owner on {lease['where']} has not been heard of for {age:.0f} s (limit {lease['limit_s']:.0f} s)"
+    return (
+        f"its owner on {lease['where']} has not been heard of for {age:.0f} s (limit {lease['limit_s']:.0f} s), and nothing that it "
+        f"has started runs here; whether its pid {lease['pid']} lives there cannot be seen from here"
+    )
+
+
+def asker_can_tell(lease: dict[str, Any], argument: dict[str, Any]) -> bool:
+    """Say whether who asks runs where the owner of a silent lease does, and has not yet looked for it there."""
+    if "unreadable" in lease or argument["operation"] not in ("take", "read"):
+        return False
+    elsewhere = lease["machine"] not in (machine(), None)
+    looked = argument.get("gone") == [lease["pid"], lease["start_ticks"]]
+    return elsewhere and lease["machine"] == argument.get("asker") and not looked
 
 
 def age_of(lease: dict[str, Any]) -> float:
@@ -144,7 +162,8 @@ def undertake(argument: dict[str, Any]) -> None:
     """Stay until the gate has gone, and take its lease away when it is proven dead: {"folder", "token", "most_s"}.
 
     The end of standard input proves nothing, for a dropped connection is a fault of the network; nor does it always come: of a
-    network that is down nobody is told. So the lease itself is looked at, a small file every second.
+    network that is down nobody is told. So the lease itself is looked at, a small file every second. Whatever comes on standard input
+    says that the gate lives, even where its own heartbeats do not come (vouching.py).
     """
     if os.getpid() != os.getsid(0):
         os.setsid()
@@ -152,18 +171,26 @@ def undertake(argument: dict[str, Any]) -> None:
     folder = Path(argument["folder"])
     print("here", flush=True)
     deadline: float | None = None
+    heard = b""
     while deadline is None or time.monotonic() < deadline:
         with Lock(folder / "lock"):
             lease = load(folder / "lease.json")
             if lease is None or lease.get("token") != argument["token"]:
                 return
+            if heard:
+                lease = {**lease, **stamp()}
+                save(folder, lease)
             if why_stale(lease) is not None and not marked(lease.get("owner")):
                 (folder / "lease.json").unlink()
+                sweep(folder)
                 return
+        heard = b""
         if deadline is not None:
             time.sleep(LOOK_S)
-        elif select.select([0], [], [], LOOK_S)[0] and not os.read(0, 4096):
-            deadline = time.monotonic() + argument["most_s"]
+        elif select.select([0], [], [], LOOK_S)[0]:
+            heard = os.read(0, 4096)
+            if not heard:
+                deadline = time.monotonic() + argument["most_s"]
 
 
 def undertake_what_stdin_says() -> None:
@@ -172,6 +199,8 @@ def undertake_what_stdin_says() -> None:
 
 def shown(lease: dict[str, Any]) -> dict[str, Any]:
     visible = {k: v for k, v in lease.items() if k not in ("token", "beat", "host_boot")}
+    if lease.get("machine") == machine():
+        visible["state"] = state_of(lease["pid"])
     if "beat" in lease:
         visible["heard_s_ago"] = age_of(lease)
         visible["still_here"] = (
@@ -196,9 +225,22 @@ def load(path: Path) -> dict[str, Any] | None:
 
 def save(folder: Path, lease: dict[str, Any]) -> None:
     new = folder / f"lease.json.{os.getpid()}"
-    new.write_text(json.dumps(lease), encoding="utf-8")
-    new.chmod(0o666)
-    new.replace(folder / "lease.json")
+    try:
+        new.write_text(json.dumps(lease), encoding="utf-8")
+        new.chmod(0o666)
+        new.replace(folder / "lease.json")
+    except OSError:  # a full disk
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers have left that were killed, or met a full disk: with the lock held nobody writes one."""
+    for path in folder.glob("lease.json.*"):
+        with contextlib.suppress(OSError):
+            if path.suffix[1:].isdecimal() and stat.S_ISREG(path.lstat().st_mode):
+                path.unlink()
 
 
 def machine() -> str:
@@ -211,9 +253,20 @@ def boot_id() -> str:
 
 
 def start_of(pid: int) -> int | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
-    except OSError:
-        return None
+    fields = stat_of(pid)
     # A zombie holds nothing any more.
-    return None if fields[0] == b"Z" else int(fields[19])
+    return None if not fields or fields[0] == b"Z" else int(fields[19])
+
+
+def state_of(pid: int) -> str | None:
+    """Return the letter of a process's state, "T" of a stopped one; None: it is gone."""
+    fields = stat_of(pid)
+    return fields[0].decode(errors="replace") if fields else None
+
+
+def stat_of(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat from the state on; [] where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+    except OSError:
+        return []

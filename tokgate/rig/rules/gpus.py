@@ -28,6 +28,13 @@ def broken_gpus(rig: Rig) -> Iterator[Problem]:
                 f"{needed} GPUs asked for by the arm {arm.name} ({_product(rig, arm)})",
                 f"no more than gpus.count = {rig.gpus.count}",
             )
+        if needed % rig.server.nodes and path not in told:
+            told.add(path)
+            yield Problem(
+                path,
+                f"{needed} ranks of the arm {arm.name} ({_product(rig, arm)}) for server.nodes = {rig.server.nodes}",
+                "as many ranks on each node: SGLang refuses to start otherwise",
+            )
         visible = {**rig.server.environment, **arm.environment}.get(_VISIBLE)
         seen = None if visible is None else len([d for d in visible.split(",") if d.strip()])
         place: KeyPath = (
@@ -35,11 +42,12 @@ def broken_gpus(rig: Rig) -> Iterator[Problem]:
             if _VISIBLE in arm.environment
             else ("server", "environment", _VISIBLE)
         )
-        if seen is not None and seen < needed and place not in told:
+        here = needed // rig.server.nodes  # of a server over several hosts each has its share
+        if seen is not None and seen < here and place not in told:
             told.add(place)
             yield Problem(
                 place,
-                f"{spell(visible)}, {seen} GPUs for the {needed} that the arm {arm.name} asks for",
+                f"{spell(visible)}, {seen} GPUs for the {here} that the arm {arm.name} asks for",
                 "as many as the server uses",
             )
 

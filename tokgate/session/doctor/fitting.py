@@ -12,7 +12,7 @@ from tokgate.rig.fit.heads import heads_divide
 from tokgate.rig.fit.memory import Asked, memory_fits
 from tokgate.rig.fit.requests import asked_at_once, requests_fit
 from tokgate.rig.models import ArmSpec, Rig
-from tokgate.rig.sizes import argument, gpus_needed
+from tokgate.rig.sizes import argument, gpus_needed, machines
 from tokgate.rig.workload import TextPrompts
 
 from .check import Case, Check, NotLooked, with_gpus
@@ -78,7 +78,7 @@ def asked_of(rig: Rig, arm: ArmSpec, config: ModelConfig, weight_bytes: int, gpu
     return Asked(
         gpu_bytes=gpu_bytes,
         weight_bytes=weight_bytes,
-        ranks=gpus_needed(rig, arm) or 1,
+        ranks=(gpus_needed(rig, arm) or 1) * machines(rig, arm),  # the weights lie on those of all machines
         tp=tp if isinstance(tp, int) else 1,
         fraction=float(fraction)
         if isinstance(fraction, int | float) and not isinstance(fraction, bool)
