@@ -160,6 +160,9 @@ class Killed:
     gone_after_s: float
     bystander_lives: bool
     third: GateRun  # a gate after it, at another endpoint
+    folders: tuple[
+        list[str], list[str]
+    ]  # of launches in host.work_dir, when the first was dead and after the third
 
 
 def killed(opened: OpenCheckout) -> Killed:
@@ -178,8 +181,11 @@ def killed(opened: OpenCheckout) -> Killed:
         at = time.monotonic()
         wait_for(lambda: not marked(mark))
         gone_after_s = time.monotonic() - at
+        launches = checkout.root / "work" / "launches"
+        left = [path.name for path in launches.iterdir()]
         third = checkout.gate("--rig-set", "workloads.single.endpoint=completions", selection=SMALLEST)
-        return Killed(second, first.name, before, gone_after_s, bystander.lives, third)
+        folders = left, [path.name for path in launches.iterdir()]
+        return Killed(second, first.name, before, gone_after_s, bystander.lives, third, folders)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,13 @@ def test_the_next_gate_takes_the_lease_over_and_says_so(killed: Killed) -> None:
     assert told in " ".join(run.said.split())
 
 
+def test_the_next_gate_removes_what_the_killed_one_left_on_the_host(killed: Killed) -> None:
+    before, after = killed.folders
+    assert [name.startswith(f"{killed.first}-") for name in before] == [True]
+    assert after == []
+    assert "removed the folders that killed gates had left in" in " ".join(killed.third.said.split())
+
+
 def test_a_second_gate_is_invalid_and_names_the_first(killed: Killed) -> None:
     run = killed.second
     assert (run.code, run.outcome) == (11, "invalid"), run.said

@@ -190,6 +190,31 @@ def test_a_checkout_on_pythonpath_is_named_with_commit_and_changes(take: Take, t
     assert listed != dirty.facts["pythonpath.0"]
 
 
+def test_a_checkout_s_own_config_runs_nothing_where_its_changes_are_told(take: Take, tmp_path: Path) -> None:
+    """`git diff` would ask its filters what has changed, `git status` its file system monitor."""
+    home, sang = tmp_path / "checkout" / "python", tmp_path / "sang"
+    write_package(home)
+    (home / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
+    commit(tmp_path / "checkout")
+    canary = tmp_path / "canary"
+    canary.write_text(f"#!/bin/sh\ntouch {sang}\ncat\n")
+    canary.chmod(0o755)
+    for key in (
+        "core.fsmonitor",
+        "filter.evil.clean",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "gpg.program",
+    ):
+        subprocess.run(["git", "-C", str(tmp_path / "checkout"), "config", key, str(canary)], check=True)
+    (home / "sglang/srt/worker.py").write_text("steps = 3\n")
+    found = take(PYTHONPATH=str(home))
+    assert found.facts["sglang.changed"] == "1: srt/worker.py"
+    assert not sang.exists()
+    subprocess.run(["git", "-C", str(tmp_path / "checkout"), "diff"], check=True, capture_output=True)
+    assert sang.exists(), "as anybody would ask it"
+
+
 def test_an_editable_install_is_told_from_a_wheel(server: Server, take: Take, tmp_path: Path) -> None:
     home = tmp_path / "checkout" / "python"
     write_package(home)

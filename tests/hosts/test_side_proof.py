@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosts.side_sessions import rig_on
 from tests.hosts.side_trees import FILE, change, checkout, git
-from tests.hosts.test_sides import rig_on
 from tokgate.hosts.connection import connect
 from tokgate.hosts.side_proof import in_front
 from tokgate.records import EnvironmentTruth, Fingerprint, Launch, VariableState, VariableTruth

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tokgate.session.commit import FILE, commit_of
 
 
@@ -29,3 +31,15 @@ def test_a_checkout_with_changes_is_dirty(tmp_path: Path) -> None:
     clean = commit_of(tmp_path)
     (tmp_path / "new").touch()
     assert commit_of(tmp_path) == f"{clean}+dirty"
+
+
+def test_a_bisection_s_own_repository_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What git starts has variables that name the repository it is in."""
+    subprocess.run(["git", "init", "-q", str(tmp_path / "sglang")], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "sglang" / ".git"))
+    (tmp_path / "copy").mkdir()
+    who = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+    subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
+    assert commit_of(tmp_path / "copy") is None

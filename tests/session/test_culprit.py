@@ -199,3 +199,14 @@ def test_a_stored_run_is_judged_and_nothing_is_started() -> None:
     ).run()
     assert len(machine.launches) == before
     assert culprit(search_rig(), again, made=machine.sides_made) == (verdict,)
+
+
+def test_a_unit_that_changes_a_package_beside_sglang_is_a_step_of_the_search() -> None:
+    beside = unit(2, file="python/sgl_kernel_extra/fast.py")
+    machine = Machine([0, 0.08, 0], units=(unit(1), beside, unit(3)))
+    machine.sides_made = machine.sides_made.model_copy(
+        update={"imported": ("python/sglang/", "python/sgl_kernel_extra/")}
+    )
+    _, table = search(machine)
+    assert table.inert == ()
+    assert [u.name for p in table.called() for u in p.units] == ["0202020202 change 2"]

@@ -51,6 +51,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     own = Machine()
     monkeypatch.setattr(module, "connect", lambda *_, **__: None)
     monkeypatch.setattr(module, "lease", lease)
+    monkeypatch.setattr(module, "swept", lambda *_: ())
     monkeypatch.setattr(module, "fingerprint", lambda *_: Fingerprint(facts={"sglang.version": "0.5.23"}))
     no_sides = SimpleNamespace(open=lambda: None, facts=lambda found: found, close=lambda: None)
     monkeypatch.setattr(module, "Sides", lambda *_, **__: no_sides)

@@ -22,7 +22,7 @@ def prove(
     """Return what shows that the server whose environment `truth` is of runs `side`. HostFault: the host cannot be asked.
 
     Three things are asked: whether the side is the first in PYTHONPATH of every process, where the server's Python finds
-    sglang when it is started as the server was, and whether it has compiled modules there: a fresh tree has none, so that
+    sglang, and what the side has beside it, when it is started as the server was, and whether it has compiled modules there: a fresh tree has none, so that
     each of them was imported.
     """
     rows = [row for row in truth.rows if row.variable == "PYTHONPATH"]
@@ -33,8 +33,13 @@ def prove(
     variables = {**rig.server.nccl, **rig.server.environment, **arm.environment}
     # As the server has it, what the gate carries beside the side included.
     path = next((row.wanted for row in rows if row.wanted), side.root)
+    own = {one.removesuffix(".py"): f"{side.root}/{one}" for one in side.beside}
     place = with_servers_python(
-        host, rig, "sglang_place", {"resolve": False}, launched_with={**variables, "PYTHONPATH": path}
+        host,
+        rig,
+        "sglang_place",
+        {"resolve": False, "names": list(own)},
+        launched_with={**variables, "PYTHONPATH": path},
     )
     keeps = place["keeps"] and not any(
         variables.get(name) or name in rig.server.pass_environment for name in _NO_CACHE
@@ -47,6 +52,11 @@ def prove(
         why.append("no process of the server showed its PYTHONPATH")
     if normpath(place["package"] or "/nowhere") != normpath(f"{side.root}/sglang"):
         why.append(f"the server's Python finds sglang in {place['package'] or 'no place'}, not on the side")
+    why += [
+        f"the server's Python finds {name} in {found or 'no place'}, not on the side"
+        for name, found in place["beside"].items()
+        if normpath(found or "/nowhere") != normpath(own[name])
+    ]
     if keeps and not told["compiled"]:
         why.append("its Python has compiled no module of the side: nothing was imported from it")
     return SideProof(
@@ -93,7 +103,13 @@ def ended(host: Host, side: SideState, proof: SideProof, *, prefix: str) -> Ende
 
 
 def _told(host: Host, side: SideState, prefix: str, *, compiled: bool) -> dict[str, Any]:
-    argument = {"root": side.root, "changed": side.changed, "prefix": prefix, "compiled": compiled}
+    argument = {
+        "root": side.root,
+        "places": ["sglang", *side.beside],
+        "changed": side.changed,
+        "prefix": prefix,
+        "compiled": compiled,
+    }
     told: dict[str, Any] = host.run_python(
         source("side_proof"), argument, timeout_s=LIMIT_S, name="side proof"
     )

@@ -9,6 +9,7 @@ from tokgate.errors import HostFault, SideFault
 from tokgate.hosts.connection import Host
 from tokgate.hosts.fingerprint import with_servers_python
 from tokgate.hosts.scripts import source
+from tokgate.hosts.side_beside import Beside, beside
 from tokgate.records.side import BASE, HEAD, UPTO, WITHOUT, SideState, Unit
 from tokgate.rig.models import Rig
 from tokgate.rig.sides import PatchText
@@ -28,6 +29,13 @@ class Looked(NamedTuple):
     prefix: str  # what stands before "sglang/" in names of the tree: "python/"
     installed: SideState | None  # where nothing has to be made: the package has the required patches already
     told: dict[str, Any]  # by scripts/side_look.py
+    beside: Beside = Beside()  # what is imported from the sides and lies beside sglang
+
+    @property
+    def imported(self) -> tuple[str, ...]:
+        """Places of the tree that servers import from."""
+        places = ["sglang/", *(_as_place(one["place"]) for one in self.beside.served)]
+        return tuple(f"{self.prefix}{place}" for place in places)
 
 
 def new_folder(host: Host, run_id: str) -> str:
@@ -53,19 +61,27 @@ def look(host: Host, rig: Rig, folder: str) -> Looked:
         "required": [_sent(patch) for patch in rig.server.required],
     }
     told = _answer(host, "side_look", argument, LOOK_LIMIT_S)
+    neighbours = beside(host, rig, told, tried=f"{TRIED} on {host.name}")
     looked = Looked(
         folder=folder,
         units=tuple(Unit(**{**unit, "files": tuple(unit["files"])}) for unit in told.get("units", ())),
-        notes=tuple(told.get("notes", ())),
+        notes=(*told.get("notes", ()), *neighbours.notes),
         prefix=told["prefix"],
         installed=None,
         told=told,
+        beside=neighbours,
     )
     if "installed" not in told:
         return looked
     proof = host.run_python(
         source("side_proof"),
-        {"root": str(package).rpartition("/")[0], "changed": [], "prefix": "", "compiled": False},
+        {
+            "root": str(package).rpartition("/")[0],
+            "places": ["sglang"],
+            "changed": [],
+            "prefix": "",
+            "compiled": False,
+        },
         timeout_s=MAKE_LIMIT_S,
         name="side proof",
     )
@@ -104,6 +120,8 @@ def make(host: Host, rig: Rig, looked: Looked, name: str, base: SideState | None
             "carry": looked.told["carry"],
             "carry_from": looked.told["carry_from"],
             "touched": looked.told["touched"],
+            "served": looked.beside.served,
+            "source": looked.told["source"],
             "lfs": looked.told["lfs"],
             "whole": name == HEAD and base is not None,
         },
@@ -124,6 +142,7 @@ def make(host: Host, rig: Rig, looked: Looked, name: str, base: SideState | None
         required=_required(rig),
         changed=tuple(told["changed"]),
         tree=told["tree"],
+        beside=tuple(told["beside"]),
         carried=tuple(told["carried"]),
         notes=(*notes, *told["notes"]),
     )
@@ -180,6 +199,10 @@ def _sent(patch: PatchText) -> dict[str, str]:
 
 def _required(rig: Rig) -> tuple[Unit, ...]:
     return tuple(Unit(name=p.name, kind="patch", id=p.sha256) for p in rig.server.required)
+
+
+def _as_place(place: str) -> str:
+    return place if place.endswith(".py") else f"{place}/"
 
 
 def _ref(rig: Rig, name: str) -> str | None:

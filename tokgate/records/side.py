@@ -47,6 +47,7 @@ class SideState(Record):
     required: tuple[Unit, ...] = ()  # the rig's own, on every side
     changed: tuple[str, ...] = ()  # files that differ from the base, relative to the tree's root
     tree: str  # sha256 over names and contents of all that Python imports
+    beside: tuple[str, ...] = ()  # files and folders that it serves beside the package sglang
     carried: tuple[str, ...] = ()  # built files that no commit holds, taken over unchanged
     notes: tuple[str, ...] = ()
 
@@ -57,6 +58,9 @@ class SidesMade(Record):
     units: tuple[Unit, ...] = ()  # all of the change, in order
     sides: tuple[SideState, ...] = ()
     seconds: float | None = None  # that making them took
+    imported: tuple[str, ...] = ()  # places of the tree that servers import from: "python/sglang/"
+    run_id: str | None = None  # the run that they were made for; None: an older tokgate did not say
+    asked: str | None = None  # sha256 of what its rig asked for: the change, required patches
     notes: tuple[str, ...] = ()  # on the change as a whole
 
     def side(self, name: str) -> SideState | None:

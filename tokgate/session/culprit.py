@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tokgate.records import Launch, LaunchEvidence, SamplingStep
-from tokgate.records.progress import AskedRestart, RestartsDecided
+from tokgate.records.progress import AskedRestart
 from tokgate.records.side import BASE, WITHOUT, SidesMade
 from tokgate.rig.models import Rig
 from tokgate.stats.next_prefixes import Done, Round, opening
@@ -14,20 +14,29 @@ from tokgate.verdicts.culprit_step import TakeOut, left_of, next_of, run_s
 from tokgate.verdicts.searched import Searched, name_of, searched, why_broken
 
 from .culprit_plan import search_launch
+from .obeying import Measures, Obeying
 from .progress import Progress, unheard
 
 
-class Searches(Protocol):
+class Searches(Measures, Protocol):
     """What a search needs of a session."""
 
     @property
     def sides_made(self) -> SidesMade | None: ...
     def searched(self) -> tuple[LaunchEvidence, ...]: ...
-    def measured(self, launch: Launch) -> LaunchEvidence: ...
 
 
-class CulpritSearch:
-    """One session's search. Nothing measured is replaced or left out, whatever comes of it."""
+class Looked(NamedTuple):
+    """What was measured so far, and what comes of it."""
+
+    found: Searched
+    step: Round | TakeOut | Done
+
+
+class CulpritSearch(Obeying[Searches, Looked]):
+    """One session's search."""
+
+    _first_is_planned = True
 
     def __init__(
         self,
@@ -39,52 +48,37 @@ class CulpritSearch:
         keep: Callable[[SamplingStep], None] | None,
         progress: Progress = unheard,
     ) -> None:
-        """`behind`: the last number that is taken; at first, the one before that of the search's first launch.
-
-        `keep`: writes a decision down before it is obeyed; None: a stored session, of which nothing is measured.
-        """
-        self._rig = rig
-        self._session = session
+        """`behind`: the last number that is taken; at first, the one before that of the search's first launch. The others as in Obeying."""
+        super().__init__(rig=rig, session=session, say=say, keep=keep, progress=progress)
         self._behind = behind
-        self._say = say
-        self._keep = keep
-        self._progress = progress
-        self._done = False
 
     def run(self) -> tuple[LaunchEvidence, ...]:
         """Search until there is nothing left to ask or to spend; the second call returns what the first one measured."""
         if not self._done:
-            self._done = True  # however it ends: it is not begun again for each test that follows
-            self._run()
+            self._tell_before()
+        self.settle()
         return self._session.searched()
 
-    def _run(self) -> None:
-        self._tell_before()
-        number = 0
-        while True:
-            number += 1
-            found = self._look()
-            step = next_of(self._rig, found)
-            if self._keep is None:
-                if not isinstance(step, Done) and found.launches:
-                    self._say(
-                        f"the search would go on: {step.reason}; a stored run is only judged, nothing is started"
-                    )
-                return
-            launches = launches_of(self._rig, found, step, number=number, behind=self._behind())
-            self._keep(self._step(found, step, number, launches))
-            if number > 1:  # the opening is in the plan
-                self._progress(RestartsDecided(launches=tuple(self._asked(found, one) for one in launches)))
-            if isinstance(step, Done):
-                self._say(f"the search is over: {step.reason}")
-                return
-            self._say(f"culprit, look {number}: {step.reason}")
-            self._obey(launches)
+    def _decide(self) -> Looked:
+        found = self._look()
+        return Looked(found, next_of(self._rig, found))
+
+    def _launches(self, decision: Looked, number: int) -> tuple[Launch, ...]:
+        return launches_of(self._rig, *decision, number=number, behind=self._behind())
+
+    def _say_decided(self, decision: Looked, number: int) -> None:
+        over = isinstance(decision.step, Done)
+        self._say(f"{'the search is over' if over else f'culprit, look {number}'}: {decision.step.reason}")
+
+    def _unobeyed(self, decision: Looked) -> str | None:
+        if isinstance(decision.step, Done) or not decision.found.launches:
+            return None
+        return f"the search would go on: {decision.step.reason}"
 
     def _look(self) -> Searched:
         return searched(self._rig, self._session.searched(), self._session.sides_made)
 
-    def _obey(self, launches: Sequence[Launch]) -> None:
+    def _obey(self, _: Looked, launches: Sequence[Launch]) -> None:
         """Measure; the rest of a look is left where a run ends badly: what is to be done then is decided anew."""
         for launch in launches:
             found = self._session.measured(launch)
@@ -108,12 +102,11 @@ class CulpritSearch:
             f"restarts of a side at most; two of every prefix would be {2 * (steps + 1)}"
         )
 
-    def _asked(self, found: Searched, launch: Launch) -> AskedRestart:
-        return AskedRestart(launch=launch.id, seconds=run_s(found.launches))
+    def _asked(self, launch: Launch) -> AskedRestart:
+        return AskedRestart(launch=launch.id, seconds=run_s(self._session.searched()))
 
-    def _step(
-        self, found: Searched, step: Round | TakeOut | Done, number: int, launches: Sequence[Launch]
-    ) -> SamplingStep:
+    def _step(self, decision: Looked, number: int, launches: Sequence[Launch]) -> SamplingStep:
+        found, step = decision
         named = {(a, b): f"units {found.places[a] + 1} to {found.places[b]}" for a, b in _open(step)}
         return SamplingStep(
             round=number,

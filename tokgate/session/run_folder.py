@@ -48,11 +48,11 @@ from tokgate.stats.samples import batch_samples, samples_of
 from .long_texts import shortened, shortened_why
 from .phase_table import phases_of
 from .seen import seen
+from .sides_file import SIDES, against_their_sides, check_bound
 
 R = TypeVar("R", bound=BaseModel)
 TELEMETRY = "telemetry.jsonl"
 SAMPLING = "sampling.jsonl"
-SIDES = "sides.json"
 SEARCH = "culprit.jsonl"
 SCHEMA_NUMBER = 1  # of run.json
 _Row = RootModel[TelemetryRow]
@@ -220,17 +220,18 @@ def load_run(path: Path) -> tuple[RunEvidence, Rig]:
             do="use the tokgate that wrote it",
         )
     launches = sorted(p for p in (path / "launches").glob("*") if os.path.lexists(p / "launch.json"))
+    rig, sides = read_rig(path), _read_if_there(path / SIDES, SidesMade)
+    check_bound(sides, path / SIDES, info.run_id, rig)
     evidence = RunEvidence(
         info=info,
-        launches=tuple(load_launch(folder) for folder in launches),
+        launches=against_their_sides((load_launch(folder) for folder in launches), sides),
         fingerprint=_read_if_there(path / "fingerprint.json", Fingerprint),
         slate_at_start=_read_if_there(path / "slate-start.json", CleanSlate),
         slate_at_end=_read_if_there(path / "slate-end.json", CleanSlate),
         sampling=load_sampling(path / SAMPLING),
         search=load_sampling(path / SEARCH),
-        sides=_read_if_there(path / SIDES, SidesMade),
+        sides=sides,
     )
-    rig = read_rig(path)
     if rig.simulated != evidence.info.simulated:
         raise UsageError(
             tried=f"reading the run folder {path}",

@@ -20,10 +20,12 @@ from tokgate.verdicts.selftest_file import save_selftest, settings_of
 
 from .plant import too_old
 from .rig_secrets import redactor_of
-from .run_folder import SIDES, RunFolder
+from .run_folder import RunFolder
 from .selftest_plan import Asked, cells_of, launches_of, time_words, too_little
 from .selftest_run import BudgetSpentError, CannotPlantError, PlantedRun, Stand, timed
 from .sides import Sides
+from .sides_file import SIDES
+from .taken_over import swept
 
 MOST_FAILED = 2  # server runs in a row that break off before a self-test gives up
 
@@ -67,6 +69,8 @@ class SelfTesting:
             say=self._say,
         )
         with lease(host, owner=self._name) as held, contextlib.closing(sides):
+            for line in swept((host,), held):
+                self._say(line)
             machine = fingerprint(host, rig)
             sides.open()
             machine = sides.facts(machine)

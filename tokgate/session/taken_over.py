@@ -1,7 +1,11 @@
-"""What a person is told of a lease that another gate had left behind."""
+"""What another gate had left behind, told and removed: its lease, folders of its launches."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from tokgate.hosts.connection import Host
+from tokgate.hosts.launch_folders import remove_abandoned
 from tokgate.hosts.lease import Lease
 from tokgate.records import Finding
 
@@ -16,3 +20,10 @@ def taken_over(held: Lease) -> tuple[Finding, ...]:
             do="find out how the gate before this one ended; its run folder holds what it had measured",
         ),
     )
+
+
+def swept(hosts: Iterable[Host], held: Lease) -> Iterator[str]:
+    """Remove what killed gates have left on the hosts, whose lease is held; yield what was done. Never raises HostFault."""
+    owners = held.owner_before.split(", ") if held.owner_before else []  # one of each node
+    for host in hosts:
+        yield from remove_abandoned(host, owners)

@@ -16,11 +16,14 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from tokgate.hosts.scripts.parts.git_calls import Git, GitFailed, Refused, shown
+from tokgate.hosts.scripts.parts.lfs_files import oid_of
+from tokgate.hosts.scripts.parts.tree_files import Reader, blob_id
 
 # Fact -> the module, and the distributions that may bring it. Without a module: only a library.
 PACKAGES: dict[str, tuple[str | None, tuple[str, ...]]] = {
@@ -32,7 +35,6 @@ PACKAGES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "nccl": (None, ("nvidia-nccl-cu12", "nvidia-nccl-cu13")),
     "cuda_runtime": (None, ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu13")),
 }
-GIT_LIMIT_S = 10.0
 NAMED = 20
 MOST_FILES = 5000
 
@@ -102,7 +104,7 @@ def sglang(facts: dict[str, str | None], unread: dict[str, str], deadline: float
         facts["sglang.version"] = distribution.version
     if facts["sglang.version"] is None:
         unread["sglang.version"] = "neither version.py nor _version.py has it in writing"
-    compare_with_git(folder, facts, unread)
+    compare_with_git(folder, facts, unread, deadline)
 
 
 def find(module: str) -> importlib.machinery.ModuleSpec | None:
@@ -183,41 +185,50 @@ def tell(differing: dict[str, str], facts: dict[str, str | None]) -> None:
         facts["sglang.changed"] = f"{len(names)}: {', '.join(names[:NAMED])}{more}"
 
 
-def compare_with_git(folder: Path, facts: dict[str, str | None], unread: dict[str, str]) -> None:
-    """Say the commit of a checkout and what in its sglang folder is not that commit's."""
-    keys = ("commit", "dirty", "changed")
+def compare_with_git(
+    folder: Path, facts: dict[str, str | None], unread: dict[str, str], deadline: float
+) -> None:
+    """Say the commit of a checkout and what in its sglang folder is not that commit's.
+
+    Files are compared with their commit here: `git diff` would run whatever filters the checkout's own config names.
+    """
     try:
+        git = Git(Path("/"), "-C", str(folder))
         # Without this, a folder inside somebody else's checkout would be given that one's commit.
-        git(folder, "ls-files", "--error-unmatch", "__init__.py")
-        facts["sglang.commit"] = git(folder, "rev-parse", "HEAD").decode().strip()
-        diff = git(folder, "diff", "--no-color", "--no-ext-diff", "HEAD", "--", ".")
-        names = git(folder, "diff", "--name-only", "--relative", "-z", "HEAD", "--", ".")
-        added = git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py")
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or str(error).encode()
-        for key in keys:
+        git("ls-files", "--error-unmatch", "__init__.py")
+        facts["sglang.commit"] = git.text("rev-parse", "HEAD")
+        tell(differing_from_commit(git, folder, deadline), facts)
+    except (GitFailed, Refused, OSError) as error:
+        for key in ("commit", "dirty", "changed"):
             facts[f"sglang.{key}"] = None
-            unread[f"sglang.{key}"] = said.decode("utf-8", "backslashreplace").strip()[:300]
-        return
-    differing = {n: hashlib.sha256(diff).hexdigest() for n in split(names)}
-    differing.update({n: "added " + digest(folder / n) for n in split(added)})
-    tell(differing, facts)
+            unread[f"sglang.{key}"] = str(error)[:300]
 
 
-def split(raw: bytes) -> list[str]:
-    return [piece.decode("utf-8", "backslashreplace") for piece in raw.split(b"\0") if piece]
-
-
-def git(folder: Path, *arguments: str) -> bytes:
-    return subprocess.run(
-        # Checkouts often belong to another user, and nothing in them is to be locked or written.
-        ["git", "-c", "safe.directory=*", "-C", str(folder), *arguments],
-        env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-        timeout=GIT_LIMIT_S,
-    ).stdout
+def differing_from_commit(git: Git, folder: Path, deadline: float) -> dict[str, str]:
+    """Return what differs, with its hash. Refused: reading it all takes too long."""
+    reader, found = Reader(folder), {}
+    left_out = {row[2:] for row in git.names("ls-files", "-t", "-z") if row.startswith("S ")}
+    for row in git.names("ls-tree", "-r", "-z", "HEAD"):
+        if time.monotonic() > deadline:
+            raise Refused("reading all files took too long: a slow disk", "")
+        about, _, name = row.partition("\t")
+        mode, _, identifier = about.split()
+        content = reader.read(name)
+        if content is None:
+            if mode != "160000" and name not in left_out and not reader.too_large(name):
+                found[name] = "missing"
+            continue
+        if blob_id(content, "sha256" if len(identifier) == 64 else "sha1") == identifier:
+            continue
+        pointer = oid_of(git("cat-file", "blob", identifier))
+        own = hashlib.sha256(content.data).hexdigest()
+        if pointer != own:
+            found[name] = own
+    home = str(Path.home())  # what this user's git leaves out of sight is left out here
+    lister = git.with_variables(GIT_LITERAL_PATHSPECS="0", HOME=home, GIT_CONFIG_GLOBAL=f"{home}/.gitconfig")
+    added = lister.names("ls-files", "--others", "--exclude-standard", "-z", "--", "*.py")
+    found.update({name: "added " + digest(folder / name) for name in added})
+    return {shown(name): what for name, what in found.items()}
 
 
 def python_path(facts: dict[str, str | None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def main(argument: dict[str, Any]) -> dict[str, Any]:
-    """{"resolve"} -> {"package": folder or null, "keeps": whether it writes compiled modules beside sources}.
+    """{"resolve", "names"} -> {"package": folder or null, "keeps": whether it writes compiled modules beside sources, "beside": name -> folder, file or null}.
 
     PYTHONPATH is what this interpreter was started with, and its site start-up has run: a sitecustomize or .pth that puts
     another sglang in front has done so here as well. `resolve`: name the folder that links lead to.
@@ -24,4 +24,20 @@ def main(argument: dict[str, Any]) -> dict[str, Any]:
     package = Path(folders[0]) if folders else None
     if package is not None and argument["resolve"]:
         package = package.resolve()
-    return {"package": None if package is None else str(package), "keeps": sys.pycache_prefix is None}
+    beside = {name: where(name) for name in argument.get("names", ())}
+    return {
+        "package": None if package is None else str(package),
+        "keeps": sys.pycache_prefix is None,
+        "beside": beside,
+    }
+
+
+def where(name: str) -> str | None:
+    """Return the folder of a package, the first of several, or the file of a module; None: it is found nowhere."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    return next(iter(spec.submodule_search_locations or ()), spec.origin)

@@ -6,30 +6,19 @@ No tree is written yet (side_make.py), and nothing at all into the repository th
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tokgate.hosts.scripts.parts.change import Change
 from tokgate.hosts.scripts.parts.commit_steps import steps_of
 from tokgate.hosts.scripts.parts.git_calls import Git, GitFailed, Refused, check_version, shown
 from tokgate.hosts.scripts.parts.lfs_files import store_of
-from tokgate.hosts.scripts.parts.looked_up import (
-    BUILT,
-    differing,
-    held_by_no_commit,
-    prefix_of,
-    resolve,
-    touched,
-    tracked,
-    unit,
-    working_index,
-)
-from tokgate.hosts.scripts.parts.own_repository import borrow, foreign, make_folder
-from tokgate.hosts.scripts.parts.patching import Patcher
-from tokgate.hosts.scripts.parts.side_rules import check, dependencies, listed
-from tokgate.hosts.scripts.parts.tree_files import Reader, commit, walk
-from tokgate.hosts.scripts.parts.working_tree import take
+from tokgate.hosts.scripts.parts.looked_up import BUILT, differing, prefix_of, resolve, unit, working_index
+from tokgate.hosts.scripts.parts.own_repository import borrow, foreign, make_folder, top_of
+from tokgate.hosts.scripts.parts.tree_files import Content, Reader, commit, walk
+from tokgate.hosts.scripts.parts.working_tree import Taken, take
 
-MOST_CARRIED = 2000
 # Of an installed package: what is larger than a source is built or data, and is carried over, not kept in git.
 MOST_SOURCE = 1 << 20
 
@@ -43,7 +32,9 @@ def main(argument: dict[str, Any]) -> dict[str, Any]:
     try:
         make_folder(folder)
         check_version(folder)
-        return Look(folder, argument).look()
+        change = Change(folder, argument)
+        repository = repository_of(change)
+        return of_package(change) if repository is None else of_repository(change, repository)
     except (Refused, GitFailed) as refused:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(refused, Refused):
@@ -57,213 +48,113 @@ def main(argument: dict[str, Any]) -> dict[str, Any]:
         raise
 
 
-class Look:
-    def __init__(self, folder: Path, argument: dict[str, Any]) -> None:
-        self.folder = folder
-        self.asked = argument
-        self.notes: list[str] = []
-        self.carry: list[str] = []  # names from "sglang/" on
-        self.top: Path | None = None  # the working tree that things are carried over from
-        self.elsewhere: set[str] = set()  # files of the commit that it lies on
-        self.store: Path | None = None  # where git-lfs keeps the checkout's objects
-
-    def look(self) -> dict[str, Any]:
-        repository = self._repository()
-        return self._of_package() if repository is None else self._of_repository(repository)
-
-    def _repository(self) -> str | None:
-        """Return the checkout that is meant; None: the installed package."""
-        if self.asked["repository"] is not None:
-            return str(self.asked["repository"])
-        asks = self.asked["base"] or (self.asked["question"] == "instrumented" and not self.asked["patches"])
-        if not asks:
-            return None
-        package = self._package()
-        git = Git(self.folder, "-C", str(package))
-        if git.try_text("ls-files", "--error-unmatch", "__init__.py") is None:
-            raise Refused(
-                f"the SGLang that server.python imports, {package}, is an installed package and no checkout",
-                "name one: --sglang-repo PATH; or name the change as --patch FILE",
-            )
-        return str(package)
-
-    def _package(self) -> Path:
-        if self.asked["package"] is None:
-            raise Refused(
-                "server.python of the rig finds no sglang", "install SGLang there, or name --sglang-repo PATH"
-            )
-        return Path(self.asked["package"])
-
-    # ------------------------------------------------------------------ a repository
-
-    def _of_repository(self, repository: str) -> dict[str, Any]:
-        theirs = foreign(self.folder, repository)
-        top = theirs.try_text("rev-parse", "--show-toplevel")
-        if top:
-            self.top = Path(top)
-            theirs = foreign(self.folder, top)
-        git = borrow(self.folder, theirs)
-        asked, head_named = self.asked, self.asked["head"]
-        lies_on = None
-        if not (head_named or (asked["patches"] and asked["base"])):
-            lies_on = resolve(theirs, "HEAD", repository)
-        if head_named:
-            head = resolve(theirs, head_named, repository)
-        elif asked["patches"] and not asked["applied"]:
-            head = resolve(theirs, asked["base"] or "HEAD", repository)
-        else:
-            head = str(lies_on)
-        base = resolve(theirs, asked["base"], repository) if asked["base"] else head
-        prefix = prefix_of(git, head, repository)
-        if prefix_of(git, base, repository) != prefix:
-            raise Refused(
-                "the package sglang lies in different folders on the two sides",
-                "compare sides that agree on it",
-            )
-        uncommitted = None
-        if lies_on is not None and self.top is None:
-            raise Refused(f"{repository} is bare: it has no working tree", "name the change: --head REF")
-        if lies_on is not None and self.top is not None:
-            taken = take(git, theirs, self.top, lies_on, prefix)
-            self.notes += taken.notes
-            if not asked["patches"]:
-                uncommitted = taken if taken.tree else None
-            elif asked["applied"]:
-                head = base = taken.commit
-            elif taken.tree:
-                self.notes.append("the working tree has uncommitted changes: they are on neither side")
-        if self.top is not None:
-            index = working_index(git, theirs, self.top, lies_on or head)
-            self.carry = held_by_no_commit(index, prefix)
-            if (checked_out := theirs.try_text("rev-parse", "--verify", "--quiet", "HEAD")) is not None:
-                self.elsewhere = tracked(git, checked_out, prefix)
-        self.store = store_of(theirs)
-        self.source, self.kind, self.prefix, self.git = str(self.top or repository), "worktree", prefix, git
-        if asked["patches"]:
-            return self._with_patches(base, lies_on=lies_on if asked["applied"] else base)
-        steps, units, notes = steps_of(git, base, head, searched=asked["question"] == "culprit")
-        self.notes += notes
-        if uncommitted is not None:
-            files = differing(git, head, uncommitted.commit)
-            units.append(unit("uncommitted changes", "uncommitted", str(uncommitted.tree), files))
-            steps.append(uncommitted.commit)
-        elif asked["question"] == "instrumented":
-            raise Refused(
-                f"nothing in {self.source} is uncommitted",
-                "name the commits instead: --base REF; or the patches: --instrumented --patch FILE",
-            )
-        commits = [*steps[:-1], head] if uncommitted else steps
-        dirty = [*[None] * (len(steps) - 1), uncommitted.tree if uncommitted else None]
-        return self._answer(steps, units, commits=commits, dirty=dirty)
-
-    # ------------------------------------------------------------------ an installed package
-
-    def _of_package(self) -> dict[str, Any]:
-        package = self._package()
-        git = borrow(self.folder, None)
-        self.top, self.source, self.kind, self.prefix, self.git = (
-            package.parent,
-            str(package),
-            "copy",
-            "python/",
-            git,
+def repository_of(change: Change) -> str | None:
+    """Return the checkout that is meant; None: the installed package."""
+    asked = change.asked
+    if asked["repository"] is not None:
+        return str(asked["repository"])
+    asks = asked["base"] or (asked["question"] == "instrumented" and not asked["patches"])
+    if not asks:
+        return None
+    package = package_of(change)
+    git = Git(change.folder, "-C", str(package))
+    if git.try_text("ls-files", "--error-unmatch", "__init__.py") is None:
+        raise Refused(
+            f"the SGLang that server.python imports, {package}, is an installed package and no checkout",
+            "name one: --sglang-repo PATH; or name the change as --patch FILE",
         )
-        reader = Reader(package)
+    return str(package)
 
-        def sources() -> Any:
-            for name in walk(package):
-                content = reader.read(name)
-                if content is None or len(content.data) > MOST_SOURCE or name.endswith(BUILT):
-                    self.carry.append(f"sglang/{name}")
-                else:
-                    yield f"python/sglang/{name}", content
 
-        base = commit(git, "package", start=None, files=sources())
-        if not self.asked["patches"] and self._all_in(base):
-            return {"installed": {"names": [p["name"] for p in self.asked["required"]]}, **self._facts()}
-        return self._with_patches(base)
+def package_of(change: Change) -> Path:
+    if change.asked["package"] is None:
+        raise Refused(
+            "server.python of the rig finds no sglang", "install SGLang there, or name --sglang-repo PATH"
+        )
+    return Path(change.asked["package"])
 
-    def _all_in(self, commit_id: str) -> bool:
-        patcher = self._patcher()
-        return all(patcher.is_in(commit_id, patch) for patch in self.asked["required"])
 
-    # ------------------------------------------------------------------ both
+def of_repository(change: Change, repository: str) -> dict[str, Any]:
+    theirs = foreign(change.folder, repository)
+    change.top = top_of(theirs, repository)
+    if change.top is not None:
+        theirs = foreign(change.folder, str(change.top))
+    git = borrow(change.folder, theirs)
+    asked, head_named = change.asked, change.asked["head"]
+    lies_on = None
+    if not (head_named or (asked["patches"] and asked["base"])):
+        lies_on = resolve(theirs, "HEAD", repository)
+    if head_named:
+        head = resolve(theirs, head_named, repository)
+    elif asked["patches"] and not asked["applied"]:
+        head = resolve(theirs, asked["base"] or "HEAD", repository)
+    else:
+        head = str(lies_on)
+    base = resolve(theirs, asked["base"], repository) if asked["base"] else head
+    prefix = prefix_of(git, head, repository)
+    if prefix_of(git, base, repository) != prefix:
+        raise Refused(
+            "the package sglang lies in different folders on the two sides", "compare sides that agree on it"
+        )
+    change.git, change.prefix, change.kind = git, prefix, "worktree"
+    change.source, change.store = str(change.top or repository), store_of(theirs)
+    uncommitted = None
+    if lies_on is not None:
+        if change.top is None:
+            raise Refused(f"{repository} is bare: it has no working tree", "name the change: --head REF")
+        taken = take(git, theirs, change.top, lies_on, prefix)
+        change.notes += taken.notes
+        if not asked["patches"]:
+            uncommitted = taken if taken.tree else None
+        elif asked["applied"]:
+            head = base = taken.commit
+        elif taken.tree:
+            change.notes.append("the working tree has uncommitted changes: they are on neither side")
+    if change.top is not None:
+        change.index = working_index(git, theirs, change.top, lies_on or head)
+        change.checked_out = theirs.try_text("rev-parse", "--verify", "--quiet", "HEAD")
+    if asked["patches"]:
+        return change.with_patches(base, lies_on=lies_on if asked["applied"] else base)
+    return of_commits(change, base, head, uncommitted)
 
-    def _with_patches(self, tree: str, *, lies_on: str | None = None) -> dict[str, Any]:
-        """Patches on top of `tree`, or taken out of it where they are in it; the rig's required ones below them all.
 
-        `lies_on`: the commit of theirs that all of it lies on; None: of no repository.
-        """
-        patcher, found_in = self._patcher(), []
-        for patch in self.asked["required"]:
-            if patcher.is_in(tree, patch):
-                found_in.append(patch["name"])
-            else:
-                tree, _ = patcher.apply(tree, patch)
-        patches = self.asked["patches"]
-        steps, units = [tree], []
-        order = list(reversed(patches)) if self.asked["applied"] else patches
-        for patch in order:
-            made, way = patcher.apply(steps[-1], patch, reverse=self.asked["applied"])
-            if way.outside:
-                self.notes.append(
-                    f"{shown(patch['name'])}: {len(way.outside)} files outside the package are left out: {listed(way.outside)}"
-                )
-            steps.append(made)
-            units.append(unit(shown(patch["name"]), "patch", patch["sha256"], list(way.names)))
-        if self.asked["applied"]:
-            steps, units = steps[::-1], units[::-1]
-        dirty: list[str | None] = [None] * len(steps)
-        if lies_on is not None and self.asked["applied"]:
-            clean, *trees = (self.git.text("rev-parse", f"{one}^{{tree}}") for one in (lies_on, *steps))
-            dirty = [None if one == clean else one for one in trees]
-        return self._answer(steps, units, commits=[lies_on] * len(steps), dirty=dirty, required_in=found_in)
+def of_commits(change: Change, base: str, head: str, uncommitted: Taken | None) -> dict[str, Any]:
+    git, question = change.git, change.asked["question"]
+    steps, units, notes = steps_of(git, base, head, searched=question == "culprit")
+    change.notes += notes
+    if uncommitted is not None:
+        files = differing(git, head, uncommitted.commit)
+        units.append(unit("uncommitted changes", "uncommitted", str(uncommitted.tree), files))
+        steps.append(uncommitted.commit)
+    elif question == "instrumented":
+        raise Refused(
+            f"nothing in {change.source} is uncommitted",
+            "name the commits instead: --base REF; or the patches: --instrumented --patch FILE",
+        )
+    commits = [*steps[:-1], head] if uncommitted else steps
+    dirty = [*[None] * (len(steps) - 1), uncommitted.tree if uncommitted else None]
+    return change.answer(steps, units, commits=commits, dirty=dirty)
 
-    def _patcher(self) -> Patcher:
-        return Patcher(self.git, self.folder, self.prefix, package_only=self.kind == "copy")
 
-    def _answer(
-        self,
-        steps: list[str],
-        units: list[dict[str, Any]],
-        *,
-        commits: list[Any],
-        dirty: list[Any],
-        required_in: list[str] | None = None,
-    ) -> dict[str, Any]:
-        changed = differing(self.git, steps[0], steps[-1])
-        if self.asked["question"] is not None:
-            check(changed, self.prefix, self.git, (steps[0], steps[-1]))
-            self.notes += dependencies(changed, self.prefix, self.git, steps[0], steps[-1])
-        moving = touched(self.git, steps)
-        self._carry_no_commits_file(moving | tracked(self.git, steps[0], self.prefix))
-        return {
-            **self._facts(),
-            "touched": sorted(n[len(self.prefix) :] for n in moving if n.startswith(f"{self.prefix}sglang/")),
-            "steps": steps,
-            "units": units,
-            "commits": commits,  # of the repository that was looked at, which each step lies on
-            "dirty": dirty,
-            # None: each side has them applied, or finds them, when it is made.
-            "required_in": required_in,
-            "notes": [shown(note, 600) for note in self.notes],
-        }
+def of_package(change: Change) -> dict[str, Any]:
+    package = package_of(change)
+    change.top, change.source, change.kind, change.prefix = package.parent, str(package), "copy", "python/"
+    change.git = borrow(change.folder, None)
+    base = commit(change.git, "package", start=None, files=sources_of(change, package))
+    asked = change.asked
+    if not asked["patches"]:
+        patcher = change.patcher()
+        if all(patcher.is_in(base, patch) for patch in asked["required"]):
+            return {"installed": {"names": [p["name"] for p in asked["required"]]}, **change.facts()}
+    return change.with_patches(base)
 
-    def _carry_no_commits_file(self, held: set[str]) -> None:
-        """Leave out of `carry` what a commit of the change has, though git ignores it: a side that deletes it is without it."""
-        known = held | self.elsewhere
-        left = [name for name in self.carry if self.prefix + name in known]
-        if left:
-            self.carry = [name for name in self.carry if self.prefix + name not in known]
-            self.notes.append(f"ignored by git, and yet in commits, so not taken over: {listed(left)}")
 
-    def _facts(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "kind": self.kind,
-            "prefix": self.prefix,
-            # Where the files to carry lie: names in `carry` begin with "sglang/".
-            "carry_from": str(self.top / ("" if self.kind == "copy" else self.prefix)) if self.top else None,
-            "carry": self.carry[:MOST_CARRIED],
-            "lfs": str(self.store) if self.store else None,
-        }
+def sources_of(change: Change, package: Path) -> Iterator[tuple[str, Content]]:
+    """Yield an installed package's sources; the rest is to be carried over."""
+    reader = Reader(package)
+    for name in walk(package):
+        content = reader.read(name)
+        if content is None or len(content.data) > MOST_SOURCE or name.endswith(BUILT):
+            change.carry.append(f"sglang/{name}")
+        else:
+            yield f"python/sglang/{name}", content

@@ -32,11 +32,20 @@ class Case:
     """A rig, where it runs, and what has been read of it so far. Checks of several threads share it."""
 
     def __init__(
-        self, rig: Rig, *, root: Path, reports: Path, host: Host | None, why_no_host: str = ""
+        self,
+        rig: Rig,
+        *,
+        root: Path,
+        reports: Path,
+        host: Host | None,
+        why_no_host: str = "",
+        repository: str | None = None,
     ) -> None:
+        """`repository`: a checkout of SGLang on the host, whose sides are to be compared."""
         self.rig = rig
         self.root = root
         self.reports = reports
+        self.repository = repository
         self._host = host
         self._why_no_host = why_no_host
         self.lost: HostLost | None = None  # why the host, reached at first, did not answer a check any more
@@ -77,6 +86,10 @@ def with_gpus(rig: Rig) -> bool:
 
 def with_several_gpus(rig: Rig) -> bool:
     return rig.gpus.count > 1
+
+
+def with_required_patches(rig: Rig) -> bool:
+    return bool(rig.server.required)
 
 
 def behind_ssh(rig: Rig) -> bool:

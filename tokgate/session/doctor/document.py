@@ -7,7 +7,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from .check import Check, always, behind_ssh, with_gpus, with_several_gpus
+from .check import Check, always, behind_ssh, with_gpus, with_required_patches, with_several_gpus
 from .checks import CHECKS, GROUPS
 
 _BLOCK = re.compile(r"(<!-- checks -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -16,6 +16,7 @@ _ONLY = {
     with_gpus: "rigs with GPUs",
     with_several_gpus: "rigs with several GPUs",
     behind_ssh: "hosts behind ssh",
+    with_required_patches: "rigs with `server.required_patches`",
 }
 
 

@@ -25,16 +25,24 @@ def examine(
     root: Path,
     reports: Path,
     quick: bool = False,
+    repository: str | None = None,
     checks: Sequence[Check] = CHECKS,
     said: Said | None = None,
 ) -> Examination:
-    """Ask all `checks` that apply to the rig. RigError: its host's address makes no sense. Nothing else is raised."""
+    """Ask all `checks` that apply to the rig. `repository`: a checkout of SGLang on the host. RigError: its host's address makes no sense. Nothing else is raised."""
     began = time.monotonic()
     at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     redactor = redactor_of(rig)
     reached = reach.reach(rig, redactor)
     after = time.monotonic()
-    case = Case(rig, root=root, reports=reports, host=reached.host, why_no_host=reached.why)
+    case = Case(
+        rig,
+        root=root,
+        reports=reports,
+        host=reached.host,
+        why_no_host=reached.why,
+        repository=repository,
+    )
     asked = [c for c in checks if c.applies(rig) and (c.quick or not quick) and c.name != reach.NAME]
     last = [c for c in asked if c in client.LAST]
     answers = {

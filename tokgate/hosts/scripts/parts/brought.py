@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokgate.hosts.scripts.parts.git_calls import Git, Refused, shown
 from tokgate.hosts.scripts.parts.lfs_files import held, is_content, oid_of, pointers
@@ -19,26 +19,48 @@ from tokgate.hosts.scripts.parts.tree_files import Reader
 MOST_COPIED = 16 << 20
 
 
-def carry(argument: dict[str, Any], package: Path) -> tuple[list[str], list[str]]:
-    """Take over what no commit holds, built files and generated ones. Return their names, and those that are linked."""
+class Carried(NamedTuple):
+    """Names from "sglang/" on; what is neither linked nor copied is a link of the checkout's own."""
+
+    names: list[str]
+    linked: list[str]  # for their size
+    copied: list[str]
+
+
+def carry(argument: dict[str, Any], home: Path) -> Carried:
+    """Take over what no commit holds, built files and generated ones.
+
+    `home`: where the package sglang lies. Refused: one of them is there no more, so that the sides would not be alike.
+    """
     if argument["carry_from"] is None:
-        return [], []
-    source, target = Path(argument["carry_from"]), package.parent
-    carried, linked = [], []
+        return Carried([], [], [])
+    source, target = Path(argument["carry_from"]), home
+    found, gone = Carried([], [], []), []
+    lacks = [
+        one for one in argument["places"] if not os.path.lexists(home / one)
+    ]  # this side has no such package
     for name in argument["carry"]:
         old, new = source / name, target / name
         status = os.lstat(old) if real(source, name) and os.path.lexists(old) else None
-        if status is None or os.path.lexists(new) or not real(target, name):
+        if os.path.lexists(new) or not real(target, name) or name.split("/")[0] in lacks:
+            continue
+        if status is None:
+            gone.append(name)
             continue
         new.parent.mkdir(parents=True, exist_ok=True)
         if stat.S_ISLNK(status.st_mode):
             new.symlink_to(old.parent / old.readlink())
         elif not stat.S_ISREG(status.st_mode):
             continue
-        elif bring(old, new):
-            linked.append(name)
-        carried.append(shown(name))
-    return carried, linked
+        else:
+            (found.linked if bring(old, new) else found.copied).append(name)
+        found.names.append(name)
+    if gone:
+        raise Refused(
+            f"what every side takes over from {shown(str(source))} is not there any more: {listed(gone)}",
+            "leave the checkout alone while it is measured: build what is missing there again, then run the same again",
+        )
+    return found
 
 
 def bring(old: Path, new: Path) -> bool:
@@ -51,15 +73,15 @@ def bring(old: Path, new: Path) -> bool:
 
 
 def fill_pointers(
-    argument: dict[str, Any], package: Path, _git: Git, _commit: str
+    argument: dict[str, Any], home: Path, _git: Git, _commit: str
 ) -> tuple[list[str], list[str], list[str]]:
     """Put content in the place of git-lfs's pointers: that which this side's pointer names, and no other.
 
     Refused: it is nowhere, and a server of this side would read something else than it should.
     """
-    source, target = Path(argument["carry_from"] or "/nowhere"), package.parent
+    source, target = Path(argument["carry_from"] or "/nowhere"), home
     carried, linked, left = [], [], []
-    for name, oid in pointers(package).items():
+    for name, oid in pointers(home, argument["places"]).items():
         old, new = source / name, target / name
         if not (real(source, name) and is_content(old, oid)):
             stored = held(Path(argument["lfs"]), oid) if argument["lfs"] else None
@@ -95,16 +117,16 @@ def matters(argument: dict[str, Any], name: str, oid: str) -> bool:
 
 
 def link_submodules(
-    argument: dict[str, Any], package: Path, git: Git, commit: str
+    argument: dict[str, Any], home: Path, git: Git, commit: str
 ) -> tuple[list[str], list[str], list[str]]:
     """Let the repositories inside the package be what is checked out of them: git leaves empty folders."""
     linked, notes = [], []
-    for name, pinned in submodules(git, commit, argument["prefix"]).items():
-        old, new = Path(argument["carry_from"] or "/nowhere") / name, package.parent / name
+    for name, pinned in submodules(git, commit, argument["prefix"], argument["places"]).items():
+        old, new = Path(argument["carry_from"] or "/nowhere") / name, home / name
         if (
             real(Path(argument["carry_from"] or "/nowhere"), f"{name}/x")
             and old.is_dir()
-            and real(package.parent, name)
+            and real(home, name)
         ):
             if new.is_dir() and not new.is_symlink():
                 new.rmdir()

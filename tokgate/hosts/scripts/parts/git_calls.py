@@ -31,6 +31,11 @@ _OVERRIDES: tuple[tuple[str, str], ...] = (
     ("core.gitProxy", "false"),
     ("credential.helper", ""),
     ("diff.external", ""),
+    ("log.showSignature", "false"),  # would ask gpg.program
+    ("gpg.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("core.alternateRefsCommand", "false"),
     ("protocol.allow", "never"),  # a partial clone would fetch what it lacks
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
@@ -39,6 +44,8 @@ _OVERRIDES: tuple[tuple[str, str], ...] = (
     ("core.quotePath", "false"),
     ("core.attributesFile", "/dev/null"),
 )
+# Older gits know no variables for them.
+_SETTINGS = tuple(word for key, value in _OVERRIDES for word in ("-c", f"{key}={value}"))
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not a defect
@@ -60,7 +67,7 @@ def environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
@@ -70,19 +77,16 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_PAGER": "cat",
-        "GIT_CONFIG_COUNT": str(len(_OVERRIDES)),
     }
     for who in ("AUTHOR", "COMMITTER"):
         found.update(
             {f"GIT_{who}_NAME": "tokgate", f"GIT_{who}_EMAIL": "tokgate", f"GIT_{who}_DATE": "@0 +0000"}
         )
-    for number, (key, value) in enumerate(_OVERRIDES):
-        found[f"GIT_CONFIG_KEY_{number}"], found[f"GIT_CONFIG_VALUE_{number}"] = key, value
     return found
 
 
 class Git:
-    """Calls in one repository. `home`: the session's own folder, which has the gate's git config."""
+    """Calls in one repository. `home`: a folder that git runs in; it reads no config there."""
 
     def __init__(self, home: Path, *where: str, more: Mapping[str, str] | None = None) -> None:
         """`where`: options in front of the command, e.g. "--git-dir", PATH."""
@@ -98,7 +102,7 @@ class Git:
         fed: dict[str, Any] = {"input": data} if isinstance(data, bytes) else {"stdin": data}
         try:
             done = subprocess.run(
-                ["git", "--no-pager", *self.where, *arguments],
+                ["git", "--no-pager", *_SETTINGS, *self.where, *arguments],
                 env={**environment(self.home), **self.more},
                 **fed,
                 capture_output=True,

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -27,14 +28,15 @@ def oid_of(data: bytes) -> str | None:
     return found[1].decode() if found else ""  # a pointer to what cannot be known: no content is it
 
 
-def pointers(package: Path) -> dict[str, str]:
-    """Return the pointers below the package, by their names from the package's own folder on, with their oids."""
+def pointers(home: Path, places: Iterable[str]) -> dict[str, str]:
+    """Return the pointers in these places of a folder, by their names from it on, with their oids."""
     found = {}
-    for path in sorted(package.rglob("*")):
+    inside = (path for place in places for path in (home / place).rglob("*"))
+    for path in sorted(inside):
         data = _small(path)
         oid = oid_of(data) if data is not None else None
         if oid is not None:
-            found[path.relative_to(package.parent).as_posix()] = oid
+            found[path.relative_to(home).as_posix()] = oid
     return found
 
 

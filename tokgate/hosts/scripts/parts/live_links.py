@@ -21,24 +21,29 @@ from tokgate.hosts.scripts.parts.tree_files import (
 NAMED = 5
 
 
-def record(root: Path, package: Path, names: Iterable[str]) -> None:
-    """Write down, beside the side's root, what each link leads to now. `names`: from "sglang/" on."""
-    found = {name: state(package.parent / name) for name in names}
+def record(root: Path, home: Path, links: Iterable[str], copies: Iterable[str]) -> None:
+    """Write down, beside the side's root, what each link leads to now, and what was copied. Names: from "sglang/" on."""
+    found = {
+        "links": {name: state(home / name) for name in links},
+        "copies": {name: state(home / name) for name in copies},
+    }
     _place(root).write_text(json.dumps(found, sort_keys=True))
 
 
-def recorded(root: Path) -> dict[str, str]:
-    """Return the links of a side with what each led to when it was made; of what is no side's root, nothing."""
+def recorded(root: Path) -> dict[str, dict[str, str]]:
+    """Return "links" and "copies" of a side, each with what it was when it was made; of what is no side's root, none."""
     try:
         told = json.loads(_place(root).read_text())
-    except (OSError, ValueError):
-        return {}
-    return {str(name): str(value) for name, value in told.items()}
+        return {
+            kind: {str(name): str(was) for name, was in told[kind].items()} for kind in ("links", "copies")
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {"links": {}, "copies": {}}
 
 
-def moved(root: Path, package: Path) -> list[str]:
+def moved(root: Path, home: Path) -> list[str]:
     """Return the links whose content is not what it was when the side was made."""
-    return [name for name, was in recorded(root).items() if state(package.parent / name) != was]
+    return [name for name, was in recorded(root)["links"].items() if state(home / name) != was]
 
 
 def state(link: Path) -> str:

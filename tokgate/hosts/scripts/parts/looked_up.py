@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tokgate.hosts.scripts.parts.git_calls import Git, GitFailed, Refused, shown
+from tokgate.hosts.scripts.parts.neighbours import below
 
 MOST_FILES = 200  # named of one unit
 BUILT = (".so", ".pyd", ".a", ".dylib")
@@ -82,21 +83,20 @@ def touched(git: Git, steps: Sequence[str]) -> set[str]:
     return set(git.names("diff-tree", *options, data=pairs)) if pairs else set()
 
 
-def tracked(git: Git, commit: str, prefix: str) -> set[str]:
-    """Return the files of the package that a commit has."""
-    return set(
-        git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", f"{prefix}sglang")
-    )
+def tracked(git: Git, commit: str, prefix: str, places: Iterable[str]) -> set[str]:
+    """Return the files that a commit has in these places beside each other, the package sglang among them."""
+    where = [f"{prefix}{place}" for place in places]
+    return set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", *where))
 
 
 def unit(name: str, kind: str, identifier: str, files: list[str]) -> dict[str, Any]:
     return {"name": name, "kind": kind, "id": identifier, "files": [shown(f) for f in files[:MOST_FILES]]}
 
 
-def submodules(git: Git, commit: str, prefix: str) -> dict[str, str]:
-    """Return the repositories inside the package: their places from "sglang/" on, and the commits that they are to be on."""
+def submodules(git: Git, commit: str, prefix: str, places: Iterable[str]) -> dict[str, str]:
+    """Return the repositories inside these places: where they lie, from "sglang/" on, and the commits that they are to be on."""
     found = {}
-    for row in git.names("ls-tree", "-r", "-z", commit, "--", f"{prefix}sglang"):
+    for row in git.names("ls-tree", "-r", "-z", commit, "--", *(f"{prefix}{place}" for place in places)):
         facts, _, name = row.partition("\t")
         mode, _, identifier = facts.split()
         if mode == "160000":
@@ -122,18 +122,20 @@ def working_index(git: Git, theirs: Git, top: Path, start: str) -> Git:
     return index
 
 
-def others(index: Git, prefix: str, *options: str) -> list[str]:
-    """Return the files of the package that are not tracked, sorted."""
-    # With the package alone, git would forget the index's .gitignore outside it before it looks for rules there.
-    places = (f"{prefix}sglang", ".gitignore")
-    found = index.names("ls-files", "--others", *options, "--exclude-standard", "-z", "--", *places)
-    return sorted(name for name in found if name.startswith(f"{prefix}sglang/"))
+def others(index: Git, prefix: str, places: Sequence[str], *options: str) -> list[str]:
+    """Return the files of these places that are not tracked, sorted."""
+    # With the places alone, git would forget the index's .gitignore outside them before it looks for rules there.
+    where = [f"{prefix}{place}" for place in places]
+    found = index.names(
+        "ls-files", "--others", *options, "--exclude-standard", "-z", "--", *where, ".gitignore"
+    )
+    return sorted(name for name in found if below(name, prefix, places))
 
 
-def held_by_no_commit(index: Git, prefix: str) -> list[str]:
-    """Return the files of the package that git ignores, or that are built: by their names from "sglang/" on."""
-    ignored = others(index, prefix, "--ignored")
-    untracked = others(index, prefix)
+def held_by_no_commit(index: Git, prefix: str, places: Sequence[str]) -> list[str]:
+    """Return the files of these places that git ignores, or that are built: by their names from "sglang/" on."""
+    ignored = others(index, prefix, places, "--ignored")
+    untracked = others(index, prefix, places)
     return [
         name[len(prefix) :]
         for name in [*ignored, *(n for n in untracked if n.endswith(BUILT))]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
 
-from tokgate.hosts.scripts.parts.git_calls import Git, GitFailed, Refused
+from tokgate.hosts.scripts.parts.git_calls import Git, GitFailed, Refused, shown
 
 MARKER = "made-by-tokgate"
 # Whatever a .gitattributes of the tree says: bytes go in and out as they are.
 _ATTRIBUTES = "* -text -ident -filter !working-tree-encoding !eol !diff !merge\n"
 _EXCLUDES_MOST = 1 << 20
+# What git says where an object that is named is nowhere.
+_LOST = re.compile(
+    r"missing (?:blob|tree|object)|unable to (?:read|find)|bad object|could not parse object|not a valid object|invalid object"
+)
 
 
 def make_folder(folder: Path) -> None:
@@ -25,7 +30,6 @@ def make_folder(folder: Path) -> None:
         raise Refused(f"{parent} is a link", "remove it, or set host.work_dir in the rig to another folder")
     folder.mkdir(mode=0o700)
     (folder / MARKER).write_text("a gate's own trees of SGLang; removed by it, or by the next gate here\n")
-    (folder / "gitconfig").write_text("")
 
 
 def foreign(folder: Path, repository: str) -> Git:
@@ -83,3 +87,43 @@ def _take_excludes(own: Path, common: Path, theirs: Git) -> None:
         except OSError:
             continue
     (own / "info" / "exclude").write_bytes(b"\n".join(texts) + b"\n")
+
+
+def top_of(theirs: Git, repository: str) -> Path | None:
+    """Return the folder that a checkout's files lie in; None: it is bare. Refused: its own config names another one."""
+    told = theirs.try_text("rev-parse", "--show-toplevel")
+    if not told:
+        return None
+    asked = Path(repository).resolve()
+    own = next((one for one in (asked, *asked.parents) if os.path.lexists(one / ".git")), None)
+    if own != Path(told).resolve():
+        raise Refused(
+            f"{repository} says of itself that its files lie in {shown(told)} (core.worktree in its config), and not where it lies",
+            "name the folder that is meant; or take that back: git config --unset core.worktree",
+        )
+    return Path(told)
+
+
+def why_unreadable(folder: Path, source: str, said: str) -> tuple[str, str] | None:
+    """Return what has become of the repository whose objects are borrowed, and what to do; None: nothing has."""
+    lent = _lender(folder / "git")
+    if lent is not None and not lent.is_dir():
+        return (
+            f"the checkout {source} is not there any more ({shown(str(lent))} is gone)",
+            "bring it back to its place and run the same again; sides that were made before go on without it",
+        )
+    if _LOST.search(said):
+        do = "a branch or tag that was moved or deleted was the last to hold them: keep a branch on both ends while it is measured"
+        return (
+            f"{source} has lost objects of the change: git: {shown(said, 600)}",
+            f"{do}, and run the same again",
+        )
+    return None
+
+
+def _lender(own: Path) -> Path | None:
+    try:
+        raw = (own / "objects" / "info" / "alternates").read_bytes()
+    except OSError:
+        return None
+    return None if raw.startswith(b'"') else Path(os.fsdecode(raw.rstrip(b"\n")))

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from tokgate.hosts.scripts.parts.git_calls import Git, Refused, shown
 from tokgate.hosts.scripts.parts.looked_up import submodules
+from tokgate.hosts.scripts.parts.neighbours import below
 
 # SGLang's kernels are a package of their own, sgl_kernel, installed built: neither side's sources of it are what runs.
-_KERNELS = "sgl-kernel"
+# Later than 0.5.23 they lie inside the other package.
+_KERNELS = ("sgl-kernel", "sglang/kernels/aot")
 _NOT_COMPILED = ("tests", "test", "benchmark", "benchmarks", "docs")
 # Programs of their own in SGLang's repository, which a server does not load.
 _OTHER_PROGRAMS = ("sgl-router", "sgl-model-gateway", "experimental")
@@ -43,23 +45,34 @@ def compiled(path: str, git: Git, commits: Sequence[str]) -> bool:
     *folders, name = path.split("/")
     if folders and folders[0] in _OTHER_PROGRAMS:
         return False
-    if folders and folders[0] == _KERNELS:
-        return not (name.endswith(_WORDS) or (len(folders) > 1 and folders[1] in _NOT_COMPILED))
+    if (inside := _inside_kernels(path)) is not None:
+        return not (name.endswith(_WORDS) or inside.split("/")[0] in _NOT_COMPILED)
     if name == "setup.py":
         contents = (git.try_text("cat-file", "blob", f"{commit}:{path}") or "" for commit in commits)
         return any(_EXTENSIONS.search(text.encode("utf-8", "surrogateescape")) for text in contents)
     return name.endswith(_BUILT_FROM) or name in _BUILT_BY or (bool(folders) and folders[0] == "rust")
 
 
-def imported(path: str, prefix: str) -> bool:
+def _inside_kernels(path: str) -> str | None:
+    """Return the name from the kernels' own folder on; None: it is no file of theirs."""
+    for folder in _KERNELS:
+        before, found, behind = f"/{path}".partition(f"/{folder}/")
+        if found and (folder != _KERNELS[0] or not before):
+            return behind
+    return None
+
+
+def imported(path: str, prefix: str, places: Sequence[str]) -> bool:
     """Say whether a server could import, read or compile a changed file."""
-    inside = path.startswith(f"{prefix}sglang/") and not path.startswith(f"{prefix}sglang/test/")
+    inside = below(path, prefix, places) and not path.startswith(f"{prefix}sglang/test/")
     return (
         inside and not path.endswith((*_WORDS, ".pyi")) and path.rpartition("/")[2].lower() not in _FOR_TOOLS
     )
 
 
-def check(changed: Sequence[str], prefix: str, git: Git, commits: tuple[str, str]) -> None:
+def check(
+    changed: Sequence[str], prefix: str, git: Git, commits: tuple[str, str], places: Sequence[str]
+) -> None:
     """Refused: the change reaches compiled parts, or nothing that a server has to do with."""
     if not changed:
         raise Refused("base and head are the same: no file differs", "name two that differ")
@@ -71,14 +84,14 @@ def check(changed: Sequence[str], prefix: str, git: Git, commits: tuple[str, str
             "measure it by two installations: one rig each, whose server.python has it built in; or leave those files out "
             "of the change where they are another matter",
         )
-    before, after = (submodules(git, one, prefix) for one in commits)
+    before, after = (submodules(git, one, prefix, places) for one in commits)
     moved = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if moved:
         raise Refused(
             f"the change moves a submodule of the package: {listed(moved)}. Both sides would run what is checked out there",
             "measure it by two checkouts, one rig each",
         )
-    if not any(imported(path, prefix) for path in changed):
+    if not any(imported(path, prefix, places) for path in changed):
         raise Refused(
             f"nothing that a server imports differs: the change touches {listed(changed)}, and no file of "
             f"{prefix}sglang/ but tests and documents",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 from tokgate.hosts.scripts.parts.git_calls import Git, shown
 from tokgate.hosts.scripts.parts.lfs_files import MOST_POINTER, oid_of
 from tokgate.hosts.scripts.parts.looked_up import BUILT, others, sparse, working_index
+from tokgate.hosts.scripts.parts.neighbours import PACKAGE, neighbours, untracked
 from tokgate.hosts.scripts.parts.tree_files import Content, Reader, blob_id, commit
 
 NAMED = 5
@@ -61,7 +61,8 @@ def take(git: Git, theirs: Git, top: Path, start: str, prefix: str) -> Taken:
             continue
         if _pointed(git, was) != hashlib.sha256(content.data).hexdigest():
             changed.append((name, content))
-    for name in others(index, prefix):
+    places = (PACKAGE, *neighbours(git, start, prefix).values(), *untracked(index, prefix).values())
+    for name in others(index, prefix, places):
         if name.endswith(BUILT):
             continue  # carried to every side, as what git ignores is
         if name.endswith("/"):
@@ -75,11 +76,6 @@ def take(git: Git, theirs: Git, top: Path, start: str, prefix: str) -> Taken:
     if large:
         notes.append(
             f"too large for sources, left as committed: {', '.join(shown(n) for n in large[:NAMED])}"
-        )
-    links = [n for n, c in changed if c.mode == "120000" and _leads_out(top, n, c)]
-    if links:
-        notes.append(
-            f"links out of the tree, whose targets are neither copied nor hashed: {', '.join(shown(n) for n in links[:NAMED])}"
         )
     if not (changed or gone):
         return Taken(start, None, tuple(notes))
@@ -99,8 +95,3 @@ def _tracked(git: Git, start: str) -> dict[str, Tracked]:
 def _pointed(git: Git, was: Tracked) -> str | None:
     """Return the sha256 of the content of which git keeps a pointer in place of the file; None: it keeps the file."""
     return oid_of(git("cat-file", "blob", was.id)) if was.bytes <= MOST_POINTER else None
-
-
-def _leads_out(top: Path, name: str, link: Content) -> bool:
-    target = os.path.normpath((top / name).parent / os.fsdecode(link.data))
-    return not target.startswith(f"{top}{os.sep}")
