@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -62,6 +63,25 @@ def test_a_signal_lets_the_gate_write_its_report(number: signal.Signals) -> None
     ours.send_signal(number)
     assert ours.communicate(timeout=60)[0] == "report written\n"
     assert ours.returncode == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a program that its parent was killed")
+def test_a_gate_whose_command_is_killed_ends_by_itself(tmp_path: Path) -> None:
+    """SIGKILL passes nothing on: the gate would go on measuring, for an answer that nobody waits for."""
+    written = tmp_path / "report"
+    gate = _GATE.replace('print("report written", flush=True)', f"open({str(written)!r}, 'w').close()")
+    ours = _OURS.replace(repr(_GATE), repr(f"import os; print(os.getpid(), flush=True)\n{gate}"))
+    killed = subprocess.Popen([sys.executable, "-c", ours], stdout=subprocess.PIPE, text=True)
+    assert killed.stdout is not None
+    gate_ends = os.pidfd_open(int(killed.stdout.readline()))
+    try:
+        assert killed.stdout.readline() == "measuring\n"
+        killed.kill()
+        killed.communicate(timeout=60)
+        assert select.select([gate_ends], [], [], 60)[0], "the gate goes on"
+    finally:
+        os.close(gate_ends)
+    assert written.exists()
 
 
 def test_a_terminals_ctrl_c_reaches_it_once(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ KINDS = (
     Kind(r"\bpytest --fixtures", "not here", "test_fixtures_table.py runs it"),
     Kind(r"\bpytest (perf_tests\b|--pyargs|-- )", "collected", "launches servers; tests/scenarios and tests/gate play them"),
     Kind(r"\bpytest tests\b", "tests", "the tests themselves: paths and markers are looked up"),
-    Kind(r"^git bisect\b", "not here", "tests/cli/test_bisect.py runs it"),
+    Kind(r"^(git|tokgate) bisect\b", "not here", "tests/cli/test_bisect.py runs it"),
     Kind(r"\btokgate --root\b", "parsed", "of another checkout"),
     Kind(r"\btokgate (selftest|doctor|sim|rig init)\b", "parsed", "launches servers, or asks a host"),
     Kind(r"^make\b", "made", "installs, builds or runs a gate: make itself says what it would do"),
@@ -38,7 +38,7 @@ KINDS = (
     Kind(r"^(sbatch|srun)\b", "not here", "needs Slurm"),
     Kind(r"^nvidia-smi\b", "not here", "needs a GPU; it is what the gate calls"),
     Kind(r"^pip (install|wheel)\b", "not here", "asks a package registry"),
-    Kind(r"^(git apply|git -C \S+ fetch|git log|git clone|git commit|git switch|git checkout|cd)\b", "not here", "git's and the shell's own"),
+    Kind(r"^(git apply|git -C \S+ fetch|git log|git clone|git commit|git switch|git checkout|git diff|cd)\b", "not here", "git's and the shell's own"),
     Kind(r"^python -m MODULE$", "not here", "says how a module is started"),
     Kind(r"^python -m venv\b", "not here", "Python's own"),
 )  # fmt: skip

@@ -57,6 +57,30 @@ def test_every_surface_names_the_culprit_first(
     assert file.headline.startswith("0303030303 change 3")
 
 
+def test_no_surface_says_that_no_cause_is_named_beside_the_named_commit(
+    named: tuple[VerdictFile, RunEvidence], tmp_path: Path
+) -> None:
+    file, evidence = named
+    assert file.diagnosis.note is None
+    first = file.diagnosis.causes[0]
+    assert (first.name, first.strength) == ("a part of the change", "isolated")
+    assert "0303030303 change 3 (python/sglang/srt/part_3.py) costs 6." in first.words
+    assert first.explains[0].against == "its base, in this session"
+    for text in (
+        html_section.page(file, evidence, tmp_path),
+        summary_md.render(file, "reports/x"),
+        terminal.render(file, "reports/x", colour=False, brief=True),
+        verdict_json.dump(file),
+    ):
+        assert "no cause" not in text.casefold()
+
+
+def test_findings_stand_below_each_other_in_a_terminal(named: tuple[VerdictFile, RunEvidence]) -> None:
+    lines = terminal.render(named[0], "reports/x", colour=False, width=80).splitlines()
+    assert any(line.startswith("costs      6.") for line in lines)
+    assert any(line.startswith("cleared    ") for line in lines)
+
+
 def test_lines_of_a_terminal_fit(named: tuple[VerdictFile, RunEvidence]) -> None:
     lines = terminal.render(named[0], "reports/x", colour=False, width=80).splitlines()
     assert [line for line in lines if len(line) > 80] == []

@@ -187,11 +187,44 @@ def test_the_change_leads_where_it_costs_and_the_screen_says_what_to_do() -> Non
     assert "find which part costs" in said
 
 
-def test_what_was_not_asked_is_said_to_be_so() -> None:
-    file = file_of(PASSES[0])
-    assert file.patch is not None
-    assert file.patch.anchor.outcome is None
-    assert "not asked with this selection" in file.patch.anchor.words
+def test_what_was_not_asked_is_said_with_what_was_and_what_would_ask_it() -> None:
+    asked = evidence().model_copy(
+        update={"info": evidence().info.model_copy(update={"selection": "perf_tests -m 'patch and single'"})}
+    )
+    for verdict, question, told in (
+        (PASSES[0], "anchor", "which looks at no stored number (-m eagle3 does)"),
+        (PASSES[1], "patch", "which has no run of the base (-m patch has)"),
+    ):
+        patch = build(asked, (verdict,), rig(), end=SessionEnd()).patch
+        assert patch is not None
+        answered = getattr(patch, question)
+        assert answered.outcome is None
+        assert answered.words.endswith(f"this run asked for -m 'patch and single', {told}")
+
+
+def test_the_cycle_of_a_change_is_no_second_loss() -> None:
+    cycle = against_base(Outcome.REGRESSED, 0.05, metric="cycle_ms", base=19.0)
+    assert "more regressed" not in file_of(COSTS[0], cycle).headline
+    other = against_base(Outcome.REGRESSED, -0.05).model_copy(update={"workload": "conc8"})
+    assert "(and 1 more regressed)" in file_of(COSTS[0], cycle, other).headline
+
+
+def test_beside_a_change_that_costs_a_terminal_repeats_neither_headline_nor_what_the_base_excludes() -> None:
+    file = file_of(*COSTS[:1])
+    block = terminal(file, "reports/A", colour=False, brief=True)
+    assert block.count("with the change, 94.0 without") == 1
+    assert "find which part costs" not in block, "the last words have the next step"
+    for noise in ("isolated", "\nnot:", "self-test", "no cause"):
+        assert noise not in block
+    (cause,) = (c for c in file.diagnosis.causes if c.name == "the change")
+    assert cause.strength == "isolated"
+    assert "eagle_worker_v2.py" in cause.words
+
+
+def test_a_note_that_may_be_nothing_shows_its_interval() -> None:
+    first = against_base(Outcome.PASS, 0.131, metric="ttft_ms", base=33.2)
+    first = first.model_copy(update={"floor": None, "interval": (-0.095, 0.413), "unit": "ms"})
+    assert "+13.1 % (-9.5 to +41.3)" in terminal(file_of(*PASSES, first), "reports/A", colour=False)
 
 
 def test_what_ones_own_changes_cost_is_called_so() -> None:

@@ -232,9 +232,22 @@ def test_two_verdicts_on_one_number_are_told_apart_by_their_limits() -> None:
         for limit, change in ((19.6, None), (19.457, -0.023))
     ]
     lines = block(*rows, passed.model_copy(update={**measured, "metric": "verify_p95_ms", "value": 20.011}))
-    assert "pass         verify_latency p50 05-eagle3-2step…/single  19.000 ms  limit 19.600" in lines
+    assert "pass         verify_latency p50 05-eagle…-phases/single  19.000 ms  limit 19.600" in lines
     assert "pass         verify_latency p50 05-eagl…/single  19.000 ms  limit 19.457  -2.3 %" in lines
     assert any("verify_latency p95 " in line and "20.011 ms" in line for line in lines)
+
+
+def test_a_name_that_has_room_is_not_cut() -> None:
+    cost = example_verdicts.six_outcomes()[0].model_copy(
+        update={
+            "check": "patch", "metric": "decode_tok_s", "launch": "05-eagle3-2step-pinned", "workload": "single",
+            "value": 331.0, "unit": "tok/s", "change": -0.021, "n": 42, "reference": None,
+        }
+    )  # fmt: skip
+    (row,) = (line for line in block(cost) if "decode_tok_s" in line)
+    assert " patch decode_tok_s 05-eagle3-2step-pinned/single " in row
+    assert row.endswith("331.0  -2.1 %")
+    assert len(row) == 80
 
 
 def test_a_share_without_a_metric_has_two_decimals_and_its_interval_a_unit() -> None:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from tests.report import example_verdicts, examples
-from tokgate.records import Outcome, RunEvidence, Verdict
+from tokgate.records import Outcome, RunEvidence, VariableState, Verdict
 from tokgate.report import diagnosed
 from tokgate.report.closing import lines
 from tokgate.report.conclusion import SessionEnd
@@ -147,3 +147,20 @@ def test_a_diagnosis_that_fails_is_told_and_every_verdict_stands(monkeypatch: py
     for report in (render(file, "reports/x"), " ".join(lines(file, 200))):
         assert "the diagnosis failed" in report
         assert "stand" in report
+
+
+@pytest.mark.parametrize(("node", "told"), [(0, set()), (1, {0, 1})])
+def test_only_a_server_over_several_hosts_has_processes_numbered_by_node(node: int, told: set[int]) -> None:
+    run = examples.run_evidence()
+    launch = next(one for one in run.launches if one.environment is not None)
+    assert launch.environment is not None
+    row = launch.environment.rows[0].model_copy(update={"state": VariableState.ABSENT, "found": None})
+    rows = (row, row.model_copy(update={"node": node}))
+    environment = launch.environment.model_copy(update={"rows": rows})
+    content = written(
+        (), run.model_copy(update={"launches": (launch.model_copy(update={"environment": environment}),)})
+    )
+    VALIDATOR.validate(content)
+    cells = content["environment"][0]["open_cells"]
+    assert len(cells) == 2
+    assert {cell["node"] for cell in cells if "node" in cell} == told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .gate_run import GateRun, rejudge, words_of
@@ -33,10 +35,30 @@ def test_each_launch_is_proven_to_have_run_its_side_and_nothing_is_left_on_the_h
 
 def test_restarts_come_the_other_way_round(costs: GateRun) -> None:
     launches = [costs.launch(path.parent.name)["launch"] for path in costs.files("launches/*/launch.json")]
-    sides = [
-        one["side"] for one in sorted(launches, key=lambda one: one["id"]) if one["role"] != "side-phases"
-    ]
+    timed = [one for one in launches if one["role"] not in ("instrumented", "side-phases")]
+    sides = [one["side"] for one in sorted(timed, key=lambda one: one["id"])]
     assert sides[:4] == ["head", "base", "base", "head"], sides
+
+
+def test_one_line_says_which_phase_it_is_since_both_sides_were_launched_with_instruments(
+    costs: GateRun,
+) -> None:
+    (lost,) = costs.verdicts(check="patch", metric="decode_tok_s")
+    found = re.match(
+        r"the change costs \S+ % \[\S+ \S+, verify \+([\d.]+)\b.* ms of the \+(\S+) ms a cycle: ",
+        lost["headline"],
+    )
+    assert found, lost["headline"]
+    assert float(found[1]) > 0.5 * float(found[2]), (
+        "one launch a side: on a busy machine other phases move as well"
+    )
+    launches = [costs.launch(path.parent.name)["launch"] for path in costs.files("launches/*/launch.json")]
+    assert sorted(one["role"] for one in launches if one["role"] in ("instrumented", "side-phases")) == [
+        "instrumented",
+        "side-phases",
+    ]
+    said = " ".join(costs.said.split())
+    assert lost["headline"] in said, "wrapped, and nowhere cut"
 
 
 def test_its_folder_alone_says_the_same(costs: GateRun) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.hosts.side_trees import FILE, change, checkout, commit
-from tests.session.test_sides import rig_on
+from tests.session.opened_sides import rig_on
 from tokgate.errors import SideFault
 from tokgate.hosts.connection import connect
 from tokgate.records import Launch

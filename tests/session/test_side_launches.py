@@ -138,10 +138,36 @@ def test_beside_a_loss_that_is_called_the_base_is_launched_once_with_instruments
     assert isinstance(next_step(rig, again, lost), Stop)
 
 
-@pytest.mark.parametrize(("phases", "outcome"), [(False, Outcome.REGRESSED), (True, Outcome.PASS)])
-def test_nobody_asks_for_phases_of_the_base_otherwise(phases: bool, outcome: Outcome) -> None:
+def test_where_the_plan_has_no_instruments_both_sides_are_launched_once_with_them() -> None:
     rig = side_rig()
-    assert isinstance(next_step(rig, measured(rig, phases=phases), [verdict(outcome)]), Stop)
+    found = next_step(rig, measured(rig), [verdict(Outcome.REGRESSED)])
+    assert isinstance(found, More)
+    assert found.runs == {f"{ARM}+base+phases": 1, f"{ARM}+phases": 1}
+    assert found.cost_s == 20.0
+    made = restart_launches(found.runs, found.workloads, number=1, planned=possible_launches(rig), made=())
+    assert [(one.role, one.side) for one in made] == [("side-phases", BASE), ("instrumented", HEAD)]
+    again = [*measured(rig), *(LaunchEvidence(launch=one, wall_s=5.0) for one in made)]
+    assert isinstance(next_step(rig, again, [verdict(Outcome.REGRESSED)]), Stop)
+
+
+def test_beside_phases_that_failed_on_one_side_the_other_is_not_launched() -> None:
+    rig = side_rig()
+    carrying = instrumented_launches(rig)[0]
+    launches = [*measured(rig), LaunchEvidence(launch=carrying, wall_s=9.0, faults=("the host was lost",))]
+    assert isinstance(next_step(rig, launches, [verdict(Outcome.REGRESSED)]), Stop)
+
+
+@pytest.mark.parametrize(("skip", "outcome"), [(None, Outcome.PASS), ("no probe here", Outcome.REGRESSED)])
+def test_nobody_asks_for_phases_otherwise(skip: str | None, outcome: Outcome) -> None:
+    rig = side_rig()
+    rig = rig.model_copy(update={"instruments": rig.instruments.model_copy(update={"skip": skip})})
+    assert isinstance(next_step(rig, measured(rig), [verdict(outcome)]), Stop)
+
+
+def test_phases_that_the_time_left_does_not_hold_are_left_to_another_session() -> None:
+    rig = side_rig()
+    found = next_step(rig, measured(rig, seconds=1e6), [verdict(Outcome.REGRESSED)])
+    assert isinstance(found, Stop)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +185,5 @@ def test_the_plan_says_what_is_held_against_what(spec: SidesSpec, told: str) -> 
     rig = side_rig(spec)
     plan = session_plan(rig, [e.id for e in timed_launches(rig)], Pace(rig=rig), samples=True)
     assert any(told in line for line in plan.details)
+    assert any("instruments tells its phase" in line for line in plan.details)
     assert len(plan.launches) == 7

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.side_trees import change, checkout, commit, git
-from tests.session.test_sides import Open, opened, side, text
+from tests.session.opened_sides import Open, opened, side, text
 from tokgate.errors import SideFault
 
 __all__ = ["opened"]

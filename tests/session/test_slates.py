@@ -85,3 +85,12 @@ def test_of_much_that_was_found_the_first_is_told_and_the_others_are_counted() -
     told = session.told()[-1]
     assert told.endswith(f"{'x' * 159}…; and 1 more")
     assert TREE.what not in told
+
+
+def test_that_launches_are_not_made_for_it_is_news_once_and_again_when_it_comes_back() -> None:
+    session = Session((HELD,), (HELD,), (HELD,), (), (HELD,))
+    news = []
+    for _ in range(5):
+        slate = session.slates.look("before a launch")
+        news.append(not slate.clean and session.slates.is_news())
+    assert news == [True, False, False, False, True]

@@ -10,7 +10,7 @@ import pytest
 from tokgate.records import Outcome
 from tokgate.stats.confirm import AGREE, against_side, all_of_one_mode
 from tokgate.stats.decide import decide
-from tokgate.stats.decision import Decision, Rule
+from tokgate.stats.decision import Decision, Rule, Wants
 from tokgate.stats.levels import RunValues
 
 RULE = Rule(higher_is_better=True, relative=0.02, absolute=0.5, level=0.001)
@@ -36,6 +36,27 @@ def test_a_loss_wants_two_runs_of_each_side_that_show_it(beyond: tuple[int, int]
     found = against_side(beyond, (), timed=True)
     assert not found.confirmed
     assert (found.lacking.now, found.lacking.before) == tuple(max(0, AGREE - n) for n in beyond)
+
+
+@pytest.mark.parametrize("agreed", [(), (3,)])
+@pytest.mark.parametrize("beyond", [(0, 4), (1, 1), (1, 3)])
+def test_all_that_it_may_lack_is_known_before_the_first_restart(
+    beyond: tuple[int, int], agreed: tuple[int, ...]
+) -> None:
+    """Somebody who is told of one more restart, makes it and is then told of two more was told nothing."""
+    more = against_side(beyond, agreed, timed=True).in_all
+    assert more is not None
+    assert against_side((beyond[0] + more.now, beyond[1] + more.before), agreed, timed=True).confirmed
+    for now, before in ((more.now - 1, more.before), (more.now, more.before - 1)):
+        if min(now, before) >= 0:
+            assert not against_side((beyond[0] + now, beyond[1] + before), agreed, timed=True).confirmed
+
+
+def test_what_may_be_needed_is_told_beside_what_is_needed_next() -> None:
+    once = decided((90.0,), (100.0,))
+    assert (once.wants, once.most) == (Wants(now=1, before=1), Wants(now=3, before=3))
+    twice = decided((90.0, 90.1), (100.0, 100.1))
+    assert twice.wants == twice.most == Wants(now=2, before=2)
 
 
 def test_two_modes_are_excluded_as_for_a_twin_however_large_the_loss() -> None:

@@ -9,6 +9,7 @@ from tokgate.records import (
     GenerationStatus,
     LaunchEvidence,
     Liveness,
+    NodeRun,
     Outcome,
     ProcessSeen,
     ServerCounters,
@@ -97,6 +98,27 @@ def test_a_server_that_died_names_its_log() -> None:
 
     assert "dead after the last generation (exit code -9)" in verdict.headline
     assert verdict.do == "read launches/01-baseline/server.log"
+
+
+def test_a_further_node_that_died_names_its_own_log() -> None:
+    launch = make_launch(
+        liveness=Liveness(
+            alive=False,
+            answered=False,
+            why="node 1 (ssh://me@gpu8): its server process was ended by signal 9",
+        )
+    )
+    assert launch.server is not None
+    node = NodeRun(
+        node=1, host="ssh://me@gpu8", line=launch.server.line, pid=201, start_ticks=1, sid=201, mark="m/node1",
+        log_file="launches/01-baseline/server-node1.log",
+    )  # fmt: skip
+    server = launch.server.model_copy(update={"nodes": (node,)})
+
+    assert (
+        refused(launch.model_copy(update={"server": server})).do
+        == "read launches/01-baseline/server-node1.log"
+    )
 
 
 def test_a_process_that_survived_the_stop_is_named() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.verdicts.search_evidence import made, unit
@@ -45,8 +47,14 @@ def test_the_subject_is_what_the_user_changed(sides: SidesMade | None, words: st
 
 def test_a_cost_says_that_numbers_taken_with_them_are_not_the_servers() -> None:
     told = headline(decision(87.0), tree("a.py", "b.py"), "decode 87.0 tok/s")
-    assert told.startswith("your 2 changed files cost 7.4% [")
+    assert told.startswith("your 2 changed files cost 7.4 % [")
     assert "numbers taken with them are not the server's: decode 87.0 tok/s" in told
+
+
+def test_the_phase_of_a_cost_stands_right_behind_it() -> None:
+    lies = ", verify +0.80 ms of the +0.82 ms a cycle"
+    told = headline(decision(87.0), tree("a.py"), "decode 87.0 tok/s", where=lies)
+    assert re.search(r"costs 7.4 % \[\S+ \S+, verify \+0.80 ms of the \+0.82 ms a cycle; numbers taken", told)
 
 
 def test_no_cost_says_what_it_is_at_most() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import click
 
+from tokgate.cli.bisect_left import candidates
 from tokgate.cli.bisect_step import BAD, GOOD, SKIP, STOP, WORDS, Step, step_of
 from tokgate.cli.checkout import pass_root
 from tokgate.cli.complete import rigs_to_complete
@@ -21,7 +23,7 @@ from tokgate.cli.help import Taught, teach
 from tokgate.cli.rig_options import rig_set
 from tokgate.cli.telling import tell
 from tokgate.errors import GateError, UsageError
-from tokgate.report import simulated
+from tokgate.report import durations, simulated
 from tokgate.report.visible import one_line
 from tokgate.rig.load import load_rig
 from tokgate.rig.models import Rig
@@ -151,13 +153,15 @@ def _step(
     reports.mkdir(parents=True, exist_ok=True)
     if head == _commit(repository, good):
         return _told(reports, what, None, Step(GOOD, "it is the good commit itself: nothing is measured"))
-    tell(f"bisect: {what}, against {good}")
-    before = _runs(reports)
+    left = candidates(repository)
+    tell(f"bisect: {what}, against {good}{f'; {left}' if left is not None else ''}")
+    before, begun = _runs(reports), time.monotonic()
     words = [
         *shlex.split(promises_in(root)),
         "-m",
         "patch",
-        "-q",
+        # A step takes minutes: how far it has come is shown; what backs its answer stands in its report.
+        *("--tb=no", "--no-header", "-rN"),
         *_selected(rig, arm, workload),
         f"--rig={name}",
         f"--sglang-repo={repository}",
@@ -169,11 +173,12 @@ def _step(
     ]
     # pytest is run as a program: the library and its command know no pytest.
     code = handed_over([sys.executable, "-m", "tokgate.fixtures.run_tests", *words], cwd=root)
+    took = time.monotonic() - begun
     new = sorted(_runs(reports) - before)
     folder = new[-1] if new else None
     if code == 2 or code > STOP:  # interrupted: by pytest's own code, or by a signal
-        return _told(reports, what, folder, Step(STOP, f"interrupted (exit code {code})"))
-    return _told(reports, what, folder, step_of(_verdict(folder), code))
+        return _told(reports, what, folder, Step(STOP, f"interrupted (exit code {code})"), took)
+    return _told(reports, what, folder, step_of(_verdict(folder), code), took)
 
 
 def _home(root: Path) -> Path:
@@ -229,20 +234,22 @@ def _verdict(folder: Path | None) -> dict[str, Any] | None:
     return None
 
 
-def _told(reports: Path, what: str, folder: Path | None, step: Step) -> int:
-    """Print this step and those before it, and keep it."""
+def _told(reports: Path, what: str, folder: Path | None, step: Step, seconds: float | None = None) -> int:
+    """Print what came of this step, and keep it."""
     kept = {
         "commit": what,
         "code": step.code,
         "result": WORDS[step.code],
         "why": step.why,
         "figures": list(step.figures),
+        "seconds": round(seconds, 1) if seconds is not None else None,
         "run": folder.name if folder is not None else None,
     }
     with (reports / STEPS).open("a", encoding="utf-8") as file:
         file.write(json.dumps(kept) + "\n")
     for line in step.figures:
         tell(f"  {line}")
-    tell(f"bisect: {what}: {WORDS[step.code]} (exit code {step.code}): {one_line(step.why, 400)}")
+    took = f", after {durations.words(seconds)}" if seconds is not None else ""
+    tell(f"bisect: {what}: {WORDS[step.code]} (exit code {step.code}){took}: {one_line(step.why, 400)}")
     tell(f"bisect: {folder or 'no run folder'}; every step so far: {reports / STEPS}")
     return step.code

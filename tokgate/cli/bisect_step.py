@@ -23,6 +23,12 @@ _NOT_THE_COMMITS = (
         "read-only file system",
     ),
     *("missing blob", "missing object", "missing tree", "unable to read", "could not fetch"),
+    *(
+        "no such folder",
+        "is not there any more",
+        "has lost objects",
+        "is not what it was when the base was made",
+    ),
 )
 _HEADS = ("control", "arm", "control-again", "restart")
 WORDS = {GOOD: "good", BAD: "bad", SKIP: "cannot tell, skipped", STOP: "the bench is at fault, stopped"}
@@ -57,7 +63,8 @@ def step_of(file: Mapping[str, Any] | None, exit_code: int) -> Step:
     speeds = [v for v in verdicts if v["metric"] in SPEED]
     if any(v["outcome"] == Outcome.INCONCLUSIVE for v in speeds or verdicts):
         return Step(SKIP, _first(speeds or verdicts, Outcome.INCONCLUSIVE), figures)
-    return Step(GOOD, "no slower than the good commit", figures)
+    by = next((f": {_figures(v)}" for v in speeds if v["value"] is not None), "")
+    return Step(GOOD, f"no slower than the good commit{by}", figures)
 
 
 def _of_invalid(
@@ -69,6 +76,8 @@ def _of_invalid(
     heads = [one for one in launches if one["role"] in _HEADS]
     bases = [one for one in launches if one["role"] == "side"]
     causes = [StartCause(one["failure"]["cause"]) for one in heads if one["failure"]]
+    if StartCause.DOES_NOT_COMPILE in causes:
+        return Step(SKIP, why, figures)
     lost = bool(causes) and not any(map(is_of_the_bench, causes))
     starts = any(one["ready_after_s"] is not None for one in bases)
     return Step(SKIP if lost and starts else STOP, why, figures)

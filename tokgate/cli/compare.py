@@ -21,7 +21,8 @@ from tokgate.report.verdict_json import finite
 from tokgate.report.visible import one_line
 from tokgate.session.run_folder import load_run
 from tokgate.stats.log_shares import Share
-from tokgate.verdicts.decision_words import against, counts, needs_of, why
+from tokgate.verdicts.decision_words import against, counts, why
+from tokgate.verdicts.needs import needs_of
 from tokgate.verdicts.split import Split
 
 MOST_FACTS = 20  # in the terminal; --json has them all

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def handed_over(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> int:
@@ -25,12 +28,35 @@ def handed_over(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None
     relayed = ours is not None and not os.isatty(ours)
     with _passing_on() as child:
         child.append(
-            subprocess.Popen(list(argv), cwd=cwd, env=env, stdout=subprocess.PIPE if relayed else None)
+            subprocess.Popen(
+                list(argv),
+                cwd=cwd,
+                env=env,
+                stdout=subprocess.PIPE if relayed else None,
+                preexec_fn=_ended_with_us(),  # noqa: PLW1509 - no other thread runs here
+            )
         )
         if ours is not None and child[0].stdout is not None:
             _relay(child[0].stdout, ours)
         code = child[0].wait()
     return code if code >= 0 else 128 - code
+
+
+def _ended_with_us() -> Callable[[], None] | None:
+    """Return what makes the program hear SIGTERM where this one is killed, which passes nothing on: nobody waits for it any more.
+
+    Only Linux can (prctl(2), PR_SET_PDEATHSIG); elsewhere it runs to its own end.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl, ours = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
+
+    def bind() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != ours:  # killed before it was asked for
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return bind
 
 
 def _number_of_stdout() -> int | None:

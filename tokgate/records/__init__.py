@@ -12,7 +12,7 @@ from .host import (
     ProcessSeen,
 )
 from .record import Record, Unread
-from .run import ClientLoad, LaunchEvidence, RunEvidence, RunInfo
+from .run import ClientLoad, LaunchEvidence, LeftOut, RunEvidence, RunInfo
 from .sample import Sample, Summary
 from .sampling import SamplingStep
 from .server import (
@@ -50,6 +50,7 @@ __all__ = [
     "GpuSeen",
     "Launch",
     "LaunchEvidence",
+    "LeftOut",
     "Liveness",
     "NodeRun",
     "Outcome",

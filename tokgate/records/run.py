@@ -57,12 +57,20 @@ class ClientLoad(Record):
     ceiling_events_per_s: float | None = None  # what this client can take on this machine, measured
 
 
+class LeftOut(Record):
+    """Why a launch was not made, or nothing measured in it, though it was asked for: nothing could be concluded from it."""
+
+    why: str
+    do: str
+
+
 class LaunchEvidence(Record):
     """Everything one server run left behind; a launch that failed has a failure and no generations."""
 
     launch: Launch
     server: ServerRun | None = None
     failure: StartFailure | None = None
+    left_out: LeftOut | None = None  # with a server: that was started, and not measured
     slate: CleanSlate | None = None
     environment: EnvironmentTruth | None = None
     nccl: NcclProof | None = None  # of the proof start only

@@ -26,7 +26,7 @@ class Launch(Record):
     arm: str
     role: Role
     round: Whole = 0  # of a restart: which decision of the stop rule asked for it; 0: planned
-    workloads: tuple[str, ...] = ()  # of a restart: what it takes; empty: all of its rig's
+    workloads: tuple[str, ...] = ()  # what it takes, where that is not all of its rig; empty: all
     side: str | None = None  # whose tree it is started from (side.py); None: the SGLang that the rig names
 
     @property
@@ -77,6 +77,7 @@ class StartCause(StrEnum):
     NOT_READY = "not-ready"  # it keeps writing but never answered a generation
     WRONG_SERVER = "wrong-server"  # something answers on the port, but not our process
     NO_SUPERVISOR = "no-supervisor"
+    DOES_NOT_COMPILE = "does-not-compile"  # a file of a side of a change; no server was started
 
 
 class StartFailure(Record):

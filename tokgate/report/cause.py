@@ -12,7 +12,8 @@ from tokgate.stats.log_shares import ACCEPTANCE, CYCLE, REST, Share
 from tokgate.verdicts.cycle_side import WHICH_PHASE
 from tokgate.verdicts.diagnosis import names, telling
 from tokgate.verdicts.diagnosis.cause import RANKED, Diagnosis, Explained
-from tokgate.verdicts.diagnosis.losses import LIMITS
+from tokgate.verdicts.diagnosis.losses import BESIDE, LIMITS
+from tokgate.verdicts.large_shares import large_shares
 from tokgate.verdicts.metrics import METRICS
 from tokgate.verdicts.split import Split
 
@@ -21,8 +22,6 @@ from .arithmetic import Arithmetic
 from .leading import BASELINE, CULPRIT, PATCH, TWIN, worst_first
 from .since_baseline import SinceBaseline, changes
 
-# A share below a quarter of the whole loss is told in the table alone.
-PART = 0.25
 SPEED = "decode_tok_s"
 # What gets slower with the cycle. Accept length does not, nor does the time to the first token.
 _OF_A_CYCLE = {
@@ -69,6 +68,8 @@ def _first_causes(diagnosis: Diagnosis | None) -> dict[tuple[str, str], tuple[st
     for cause in diagnosis.causes if diagnosis is not None else ():
         for e in cause.explains if cause.strength in RANKED else ():
             key = (e.arm, e.workload)
+            if e.against == BESIDE:  # of a change, which its own verdict tells
+                continue
             if key not in found or e.share > found[key][1].share:
                 found[key] = (cause.name, e)
     return found
@@ -109,23 +110,6 @@ def of_change(change: Split, row: Arithmetic | None = None) -> str | None:
     all_of_it = f"{split_cells.part(whole.log)} % {OF_THE_LOSS}"
     of = f"; together with the rest {all_of_it}" if len(told) > 1 else f" of the {all_of_it}"
     return f"{parts}{of}{by}{unknown}"
-
-
-def large_shares(change: Split) -> list[Share]:
-    """Return the shares that make a quarter or more of the whole change and are none by chance, largest first."""
-    split = change.split
-    if split is None or split.whole is None:
-        return []
-    large = [s for s in split.shares if s.log <= PART * split.whole.log]
-    return sorted((s for s in large if s.interval is None or s.established), key=lambda s: s.log)
-
-
-def of_a_change(change: Split) -> str | None:
-    """Return where a loss against the base of a change lies, "verify 20.90 ms a cycle, base 19.00"; None where nothing stands out."""
-    whole = change.split.whole if change.split is not None else None
-    if whole is None or whole.log >= 0:
-        return None
-    return "; ".join(_moved(share, "base") for share in large_shares(change)) or None
 
 
 def of_session(row: Arithmetic) -> str | None:
@@ -195,10 +179,10 @@ def _of_today(row: Arithmetic | None) -> str:
     )
 
 
-def _moved(share: Share, before: str = "baseline") -> str:
+def _moved(share: Share) -> str:
     unit = "tokens" if share.name == ACCEPTANCE else "ms"
     name = _NAMES.get(share.name, share.name)
     if share.before is None or share.after is None:
         return name
     a = "" if share.name == CYCLE else " a cycle"
-    return f"{name} {share.after:.2f} {unit}{a}, {before} {share.before:.2f}"
+    return f"{name} {share.after:.2f} {unit}{a}, baseline {share.before:.2f}"

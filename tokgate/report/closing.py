@@ -8,7 +8,7 @@ from tokgate.records import Outcome
 
 from . import arithmetic_cells, culprits, diagnosed, qualified, split_cells
 from .fleet_table import lines as fleet_lines
-from .leading import BASELINE
+from .leading import BASELINE, of_the_change
 from .phases import costs_of
 from .sampling import lines_of
 from .verdict_file import VerdictFile
@@ -21,17 +21,22 @@ _LINES = 3
 def lines(file: VerdictFile, width: int) -> Iterator[str]:
     """Yield lines of at most `width` columns."""
     lost = any(v.outcome is Outcome.REGRESSED for v in file.verdicts)
+    of_change = of_the_change(file.verdicts)
     if file.fleet is not None:
         for text in fleet_lines(file.fleet):
             yield from wrapped(text, width, first="", indent="  ", most=_LINES)
     if file.culprit is not None:
         for text in culprits.terminal_lines(file.culprit):
             yield from wrapped(text, width, first="", indent="  ", most=_LINES)
-    for text, most in diagnosed.lines(file.diagnosis, lost=lost):
+    for text, most in diagnosed.lines(file.diagnosis, lost=lost, of_change=of_change):
         yield from wrapped(text, width, first="", indent="  ", most=most)
-    told = (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(costs_of(file.phases)))
-    sampled = lines_of(file.sampling) if file.sampling is not None and file.sampling.decisions else ()
-    for text in (*told, *sampled, *qualified.lines(file.qualification)):
+    probed = () if of_change else costs_of(file.phases)  # beside a change it carries both sides, or neither
+    told = (*_arithmetic(file), *_gains(file), *_since_baseline(file), *_some(probed))
+    decided = file.sampling is not None and file.sampling.decisions
+    sampled = lines_of(file.sampling, brief=of_change) if file.sampling is not None and decided else ()
+    # What a self-test would say of the gate is no news of a loss that is called against its own base.
+    seen = () if of_change and lost else qualified.lines(file.qualification)
+    for text in (*told, *sampled, *seen):
         yield from wrapped(text, width, first="", indent="  ", most=_LINES)
 
 

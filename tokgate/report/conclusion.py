@@ -16,7 +16,7 @@ from tokgate.records import EXIT_CODES, PRECEDENCE, Outcome, Record, Verdict, wo
 
 from .answer import answer
 from .cause import Causes, cause_of
-from .leading import drift_behind, worst_first
+from .leading import PATCH, drift_behind, worst_first
 from .visible import one_line
 
 # What a verdict is called that reports a number without promising anything: the rig sets no limit on it.
@@ -151,6 +151,10 @@ def _explained(verdicts: Sequence[Verdict]) -> bool:
     return any(v.outcome in (Outcome.REGRESSED, Outcome.INVALID) for v in verdicts)
 
 
+def _place(verdict: Verdict) -> tuple[str, str | None, str | None]:
+    return verdict.check, verdict.arm, verdict.workload
+
+
 def _deciding(
     deciding: Sequence[Verdict], verdicts: Sequence[Verdict], causes: Causes
 ) -> tuple[str, str | None]:
@@ -160,8 +164,10 @@ def _deciding(
     if lead.outcome in (Outcome.PASS, Outcome.IMPROVED):
         return answer(verdicts) or counted(verdicts), do
     first = one_line(lead.headline, 300)
-    if len(deciding) > 1:
-        first = f"{first} (and {len(deciding) - 1} more {lead.outcome.value})"
+    # Of a change that costs speed the cycle costs as much: that is no second loss.
+    others = [v for v in deciding[1:] if lead.check != PATCH or _place(v) != _place(lead)]
+    if others:
+        first = f"{first} (and {len(others)} more {lead.outcome.value})"
     drift = drift_behind(lead, verdicts) if lead.outcome is Outcome.REGRESSED else None
     if drift is not None:
         # Of several regressions one that the drift does not explain comes first: here none is larger.

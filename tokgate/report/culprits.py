@@ -67,7 +67,7 @@ def lines_of(table: CulpritTable) -> Iterator[str]:
 def terminal_lines(table: CulpritTable) -> Iterator[str]:
     """Yield a line a part, and what the search took."""
     for part in table.parts[:_MOST]:
-        yield f"{FINDINGS[part.finding]:>9}  {amount(part)}  {_named(part)}"
+        yield f"{FINDINGS[part.finding]:<9}  {amount(part)}  {_named(part)}"
     if len(table.parts) > _MOST:
         yield f"… and {len(table.parts) - _MOST} more parts: see report.html"
     yield f"culprit, {table.arm} in {table.workload}: {took(table)}"
@@ -95,8 +95,8 @@ def _cells(part: CulpritPart, name: str) -> tuple[str, ...]:
         name,
         files_words(files),
         FINDINGS[part.finding],
-        f"{part.cost * 100:+.1f} %",
-        f"{low * 100:+.1f} … {high * 100:+.1f} %",
+        f"{part.cost * 100:+z.1f} %",
+        f"{low * 100:+z.1f} … {high * 100:+z.1f} %",
         f"{part.at_most * 100:.1f} %",
         str(len(part.launches)),
     )

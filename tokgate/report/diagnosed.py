@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tokgate.records import RunEvidence, Verdict
 from tokgate.rig.models import Rig
+from tokgate.verdicts.diagnosis import names
 from tokgate.verdicts.diagnosis.cause import Cause, Diagnosis, Explained, Strength
 from tokgate.verdicts.diagnosis.ranking import diagnose
 from tokgate.verdicts.diagnosis.stored import baselines_in
@@ -104,14 +105,17 @@ def next_step(diagnosis: Diagnosis) -> str | None:
     return one_line(told[0].do, 600) if told else None
 
 
-def lines(diagnosis: Diagnosis, *, lost: bool = False) -> Iterator[tuple[str, int]]:
+def lines(diagnosis: Diagnosis, *, lost: bool = False, of_change: bool = False) -> Iterator[tuple[str, int]]:
     """Yield what a terminal says, first cause first, and how many lines each may take; the next step is not among them.
 
-    `lost`: something has regressed, so that nothing named is told as well.
+    `lost`: something has regressed, so that nothing named is told as well. `of_change`: a change decides, whose headline says
+    what costs and in which phase; what else the machine may have had against it, it had against its base.
     """
     if failed(diagnosis):
         yield f"no cause is named: {one_line(diagnosis.note or '', 400)}", 3
     told = _told(diagnosis)
+    if of_change:
+        told, lost = [c for c in told if c.name not in names.OF_A_CHANGE | names.OF_A_CYCLE], False
     for number, cause in enumerate(told, start=1):
         what = taken(cause.explains) if cause.explains else one_line(cause.words, 160)
         yield f"cause {number}, {cause.strength.value}: {cause.name}: {what}", 2 if number == 1 else 1
@@ -120,7 +124,7 @@ def lines(diagnosis: Diagnosis, *, lost: bool = False) -> Iterator[tuple[str, in
             f"no cause is named: {one_line(diagnosis.note or 'what there is is weak, see report.html', 400)}",
             4,
         )
-    if told or (lost and not failed(diagnosis)):
+    if not of_change and (told or (lost and not failed(diagnosis))):
         more = len([c for c in diagnosis.causes if c not in told])
         not_it = ", ".join(dict.fromkeys(c.name for c in diagnosis.excluded))
         rest = f"{more} more in report.html; " if more else ""

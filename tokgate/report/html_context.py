@@ -35,7 +35,7 @@ from .nccl_matrix import STAGES, five_states
 from .raw_files import raw_files
 from .since_baseline import changes
 from .telemetry_strip import strips
-from .verdict_file import VerdictFile
+from .verdict_file import VerdictFile, truths_of
 from .verdict_rows import difference_rows
 from .when import when
 
@@ -69,7 +69,7 @@ def context(file: VerdictFile, evidence: RunEvidence, folder: Path, link_base: s
         "arms": room.within(file.arms, room.MOST_ROWS),
         "arithmetic_rows": room.within(file.arithmetic, room.MOST_ROWS),
         "legend": LEGEND,
-        "nccl": five_states(file.nccl) if file.nccl is not None else None,
+        "nccl": tuple(map(five_states, truths_of(file))),
         "nccl_stages": STAGES,
         "nccl_legend": NCCL_LEGEND,
         "arithmetic": arithmetic_cells,

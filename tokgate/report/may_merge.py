@@ -82,6 +82,8 @@ def _of_patch(outcome: SessionOutcome, patch: PatchReport) -> tuple[str, str]:
         return word, f"{why}; whether {patch.subject} is slower than its base was not asked"
     if patch.patch.outcome is Outcome.REGRESSED:
         return NO, f"the server is slower with {patch.subject} than without, and that is established"
+    if not patch.compiles:
+        return NO, f"{patch.subject} does not compile: no server would start with it"
     if patch.broken:
         return NO, f"the server does not start with {patch.subject}, and does without"
     if patch.elsewhere:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 
 from pydantic import Field
 
@@ -27,7 +29,7 @@ class Answered(Record):
     words: str
 
 
-def patch_answer(verdicts: Sequence[Verdict], subject: str) -> Answered:
+def patch_answer(verdicts: Sequence[Verdict], subject: str, selection: str = "") -> Answered:
     question = f"Is the server slower with {subject} than without?"
     found = [v for v in verdicts if v.check == PATCH]
     if not found:
@@ -35,7 +37,9 @@ def patch_answer(verdicts: Sequence[Verdict], subject: str) -> Answered:
         if search is not None:
             return _answer_of_search(search, question)
         return Answered(
-            question=question, outcome=None, words="not asked with this selection: -m patch asks it"
+            question=question,
+            outcome=None,
+            words=f"not measured: {_asked(selection)}, which has no run of the base (-m patch has)",
         )
     outcome = worst(v.outcome for v in found)
     of_it = [v for v in found if v.outcome is outcome]
@@ -54,12 +58,15 @@ def patch_answer(verdicts: Sequence[Verdict], subject: str) -> Answered:
     return Answered(question=question, outcome=outcome, words=f"{says}: {told}")
 
 
-def anchor_answer(verdicts: Sequence[Verdict]) -> Answered:
+def anchor_answer(verdicts: Sequence[Verdict], selection: str = "") -> Answered:
+    """`selection`: the pytest arguments of the session, which a reader may not have meant so."""
     question = "Have we crept from the stored baseline?"
     found = [v for v in verdicts if v.check == BASELINE]
     if not found:
         return Answered(
-            question=question, outcome=None, words="not asked with this selection: -m eagle3 asks it"
+            question=question,
+            outcome=None,
+            words=f"not compared: {_asked(selection)}, which looks at no stored number (-m eagle3 does)",
         )
     outcome = worst(v.outcome for v in found)
     of_it = [v for v in found if v.outcome is outcome]
@@ -162,6 +169,16 @@ def _lost_on_base(rig: Rig, verdicts: Sequence[Verdict], lost: Verdict) -> bool:
     metric = METRICS[lost.metric]
     least = floor_of(rig, metric).relative if lost.reference.kind == "baseline" else 0.0
     return metric.loss(own) > least
+
+
+def _asked(selection: str) -> str:
+    """Return "this run asked for -m patch": a selection that was mistyped is seen by it."""
+    try:
+        words = shlex.split(selection)
+    except ValueError:
+        words = []
+    marks = next((f"-m {shlex.quote(after)}" for word, after in pairwise(words) if word == "-m"), None)
+    return f"this run asked for {one_line(marks or selection or 'some tests', 80)}"
 
 
 def _reason(verdict: Verdict) -> str:

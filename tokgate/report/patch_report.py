@@ -8,20 +8,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from tokgate.records import Outcome, Record, RunEvidence, RunInfo, Verdict
+from tokgate.records import Outcome, Record, RunEvidence, Verdict
 from tokgate.records.side import BASE, HEAD, SidesMade, SideState
 from tokgate.rig.models import Rig
 from tokgate.verdicts.cycle_side import side_of_base, side_of_run
 from tokgate.verdicts.metrics import METRICS, floor_of
-from tokgate.verdicts.questions import SPEED
-from tokgate.verdicts.run_again import WITH_PHASES, as_typed, with_longer_restarts
-from tokgate.verdicts.side_faults import is_of_the_bench, never_imported
+from tokgate.verdicts.side_faults import does_not_compile, is_of_the_bench, never_imported
 from tokgate.verdicts.side_words import side_words, subject_words
 from tokgate.verdicts.split import Split, split_change
 
-from . import split_cells
-from .cause import of_a_change
-from .leading import PATCH
 from .patch_answers import KEPT, Answered, all_elsewhere, anchor_answer, patch_answer, together
 
 
@@ -57,6 +52,9 @@ class PatchReport(Record):
     broken: bool = Field(
         description="a server does not start with the change and does without: the change is at fault, and not the bench"
     )
+    compiles: bool = Field(
+        True, description="false: sources with the change do not compile, so that no server was started"
+    )
     elsewhere: bool = Field(
         description="the change costs nothing, and what has regressed has done so on the base as well"
     )
@@ -78,8 +76,11 @@ def patch_report(rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict]) -
     if rig.sides is None:
         return None
     made, subject = evidence.sides or SidesMade(), subject_words(rig.sides)
-    patch = patch_answer(verdicts, subject)
-    anchor = anchor_answer(verdicts)
+    patch = patch_answer(verdicts, subject, evidence.info.asked)
+    anchor = anchor_answer(verdicts, evidence.info.asked)
+    if patch.outcome is None and evidence.info.fault is not None:
+        why = "nothing was shown: the session could not begin"
+        patch = patch.model_copy(update={"outcome": Outcome.INVALID, "words": why})
     elsewhere = patch.outcome in KEPT and all_elsewhere(rig, verdicts)
     heads = [e for e in evidence.launches if e.launch.stands_for_arm and e.launch.side == HEAD]
     whole = [e.wall_s for e in evidence.launches]
@@ -91,6 +92,7 @@ def patch_report(rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict]) -
         anchor=anchor,
         together=together(rig, verdicts, patch, anchor, subject, elsewhere=elsewhere),
         broken=_broken(evidence),
+        compiles=not any(e.launch.side == HEAD and does_not_compile(e) for e in evidence.launches),
         elsewhere=elsewhere,
         sides=tuple(map(_told, made.sides)),
         units=tuple(unit.name for unit in made.units),
@@ -102,33 +104,10 @@ def patch_report(rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict]) -
     )
 
 
-def with_phases(
-    rig: Rig, run: RunInfo, verdicts: Sequence[Verdict], report: PatchReport | None
-) -> tuple[Verdict, ...]:
-    """Return the verdicts; those on the speed of a change with what acceptance and phases make of it, head against base."""
-    splits = {(s.arm, s.workload): s for s in report.splits} if report is not None else {}
-
-    def told(verdict: Verdict) -> Verdict:
-        split = splits.get((verdict.arm or "", verdict.workload or ""))
-        if split is None or verdict.check != PATCH or verdict.metric not in SPEED or split.split is None:
-            return verdict
-        by = "" if split.source is None else f", phases by {split.source}"
-        line = f"head against base: {split_cells.shares(split.split)}{by}"
-        update: dict[str, object] = {"evidence": (line, *verdict.evidence)}
-        lost = verdict.outcome is Outcome.REGRESSED
-        where = of_a_change(split) if lost else None
-        if lost and split.source is None:
-            again = as_typed(with_longer_restarts(rig, WITH_PHASES), run)
-            update["do"] = f"{verdict.do}; phases of both sides are measured by {again}"
-        if where is not None:
-            update["headline"] = f"{verdict.headline}; it lies in {where}"
-        return verdict.model_copy(update=update)
-
-    return tuple(map(told, verdicts))
-
-
 def _broken(evidence: RunEvidence) -> bool:
-    """Say whether an arm did not start from the head, and did from the base."""
+    """Say whether an arm did not start from the head, and did from the base; or could not have."""
+    if any(e.launch.side == HEAD and does_not_compile(e) for e in evidence.launches):
+        return True
     failed = {
         e.launch.arm
         for e in evidence.launches

@@ -19,7 +19,7 @@ from . import durations, progress_words
 from .progress_plan import lines as plan_lines
 from .progress_state import Standing
 from .progress_view import OVER, View
-from .visible import fit, one_line, wrapped
+from .visible import one_line, wrapped
 
 SAYS = "tokgate"
 _TIME = 7  # of "1:02:03"
@@ -57,10 +57,7 @@ class Lines:
             if event.failed or self.clock() - self._told_at >= STARTS_EVERY_S:
                 self._tell(_taken(view))
         elif isinstance(event, Judged):
-            self._told_at = self.clock()
-            self.write(
-                [fit(f"{self._head()}{progress_words.judged(event.outcome, event.reason)}", self.width)]
-            )
+            self._tell(progress_words.judged(event.outcome, event.reason))
         elif isinstance(event, LaunchEnded) and event.started:  # why one was not started has been told
             took = f"took {durations.words(event.seconds)}" if event.seconds is not None else "broke off"
             left = "" if view.phase == OVER else f", {progress_words.left(view, self.clock())}"

@@ -41,7 +41,7 @@ def rates(view: View) -> str:
 
 
 def judged(outcome: str, reason: str) -> str:
-    """Return "INVALID  not clean session start: GPU 3 …", on one line."""
+    """Return "INVALID  not clean session start: GPU 3 …"; whoever writes it wraps it, for what costs, and where, is no tail."""
     return f"{one_line(outcome, 20)}  {one_line(reason, 300)}"
 
 

@@ -88,11 +88,14 @@ def sampling_of(rig: Rig, evidence: RunEvidence, verdicts: Sequence[Verdict] = (
     )
 
 
-def lines_of(sampled: Sampled) -> Iterator[str]:
-    """Yield what a terminal says: one line where nothing was added, else what it cost and why it ended."""
+def lines_of(sampled: Sampled, *, brief: bool = False) -> Iterator[str]:
+    """Yield what a terminal says: one line where nothing was added, else what it cost and why it ended.
+
+    `brief`: without the launches that took more starts, which report.html names.
+    """
     if sampled.decisions or sampled.restarts:
         yield from _of_restarts(sampled)
-    if sampled.more_starts:
+    if sampled.more_starts and not brief:
         yield f"sampling, starts added for their spread: {'; '.join(sampled.more_starts)}"
 
 

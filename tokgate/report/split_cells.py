@@ -82,7 +82,7 @@ def notes(split: Split) -> Iterator[str]:
         yield f"no interval of a phase: {split.source} tells one mean a launch"
     elif split.spread != split.source:
         yield f"{split.source} tells one mean a launch: its intervals are as the starts of the {split.spread} spread"
-    if _widths_differ(split):
+    if _narrower(split):
         yield PAIRED
     for other in split.others:
         yield f"by {other.source} ({other.clock} clock): {shares(other.split)}"
@@ -132,12 +132,12 @@ def _share(share: Share | None) -> str:
     return f"{part(share.log)} ({part(share.interval[0])} … {part(share.interval[1])})"
 
 
-def _widths_differ(split: Split) -> bool:
+def _narrower(split: Split) -> bool:
     whole = split.split.whole if split.split is not None else None
     if whole is None or whole.interval is None or split.interval is None:
         return False
-    widths = [high - low for low, high in (split.interval, whole.interval)]
-    return max(widths) > _APART * min(widths)
+    by_runs, by_starts = (high - low for low, high in (split.interval, whole.interval))
+    return by_runs > _APART * by_starts
 
 
 def _source(split: Split) -> str:

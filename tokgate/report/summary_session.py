@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from tokgate.records.nccl import NcclTruth
+
 from . import sampling
 from .markdown import table_row, text
 from .nccl_matrix import STAGES, StageCell, five_states, tells
 from .telemetry import line_of
-from .verdict_file import VerdictFile
+from .verdict_file import VerdictFile, truths_of
 
 
 def nccl_truth(file: VerdictFile) -> list[str]:
-    if file.nccl is None or not tells(file.nccl):
-        return []
-    told = five_states(file.nccl)
-    reason = f"no proof start: {text(file.nccl.skipped)}" if file.nccl.skipped else ""
+    found = [truth for truth in truths_of(file) if tells(truth)]
+    return ["", "## NCCL truth", *(line for truth in found for line in _nccl_table(truth))] if found else []
+
+
+def _nccl_table(truth: NcclTruth) -> list[str]:
+    reason = f"no proof start: {text(truth.skipped)}" if truth.skipped else ""
     return [
         "",
-        "## NCCL truth",
-        "",
-        f"{text(file.nccl.launch)}, a sign per rank, {len(file.nccl.ranks)} ranks {reason}".rstrip(),
+        f"{text(truth.launch)}, a sign per rank, {len(truth.ranks)} ranks {reason}".rstrip(),
         "",
         f"| variable | wanted | {' | '.join(stage.value for stage in STAGES)} |",
         f"|---|---|{'---|' * len(STAGES)}",
         *(
             table_row((text(row.variable), text(row.wanted), *(_nccl_cell(cell) for cell in row.cells)))
-            for row in told.rows
+            for row in five_states(truth).rows
         ),
     ]
 

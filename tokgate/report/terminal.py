@@ -11,7 +11,7 @@ from tokgate.records import Outcome, Verdict
 from . import closing, figures, patch_words, simulated
 from .conclusion import NOTE, counted, word_of
 from .kept import Together, together
-from .leading import BASELINE, PATCH, ROUTINE, TWIN
+from .leading import BASELINE, PATCH, ROUTINE, TWIN, of_the_change
 from .may_merge import may_merge
 from .paint import painted, shout
 from .run_named import with_run
@@ -69,7 +69,9 @@ def render(
         if brief and verdict.outcome is Outcome.REGRESSED:
             if id(verdict) in told:
                 lines.append(_row(verdict, colour=colour, width=width))
-                lines += _why(verdict, folder, width)
+                # Of a change that costs headline and next step stand above and in the last words.
+                if not (verdict is file.verdicts[0] and of_the_change(file.verdicts)):
+                    lines += _why(verdict, folder, width)
                 if more := len(told[id(verdict)].others):
                     lines.append(
                         f"{'':{_LABEL}} … and {more} more of this loss: see FAILURES above, report.html"

@@ -10,6 +10,7 @@ from functools import partial
 
 from tokgate.records import Outcome, Verdict
 
+from .leading import PATCH
 from .paint import shout
 from .terminal import WIDTH, verdict_text
 from .terminal_rows import beside
@@ -32,7 +33,8 @@ def failed_text(first: Verdict, others: Sequence[Verdict], width: int = WIDTH) -
     invalid = first.outcome is Outcome.INVALID
     many, high = _PROOF if invalid else _EVIDENCE
     # Which servers show it tells more than how sure it is.
-    evidence = sorted(first.evidence, key=lambda line: not line.startswith(_RUNS))[:many]
+    by_runs = first.check != PATCH  # of a change where it lies, and in which files, comes before either
+    evidence = sorted(first.evidence, key=lambda line: by_runs and not line.startswith(_RUNS))[:many]
     do = first.do if invalid else None
     shown = first.model_copy(update={"evidence": tuple(evidence), "do": do, "raw": ()})
     head, *rest = verdict_text(shown).splitlines()

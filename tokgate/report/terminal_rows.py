@@ -8,7 +8,7 @@ from tokgate.records import Outcome, Verdict
 
 from . import figures
 from .leading import TWIN
-from .visible import columns, fit, one_line
+from .visible import columns, fit, fit_middle, one_line
 
 _SHORTEST_CHECK = 14  # of "verify_latency"
 _SHORTEST_PLACE = 14  # tells one launch and workload of a session from the others
@@ -54,7 +54,8 @@ def beside(verdict: Verdict, room: int) -> str:
         if columns(told) + columns(metric) + _SHORTEST_CHECK + _SHORTEST_PLACE + 4 > room:
             told = fit("  ".join(figures_of(verdict.model_copy(update=_SHORTEST))), room // 2)
     free = room - columns(told) - 4
-    place = _cut_place(verdict, max(free - columns(metric) - _SHORTEST_CHECK, _SHORTEST_PLACE))
+    least = min(columns(check), _SHORTEST_CHECK)
+    place = _cut_place(verdict, max(free - columns(metric) - least, _SHORTEST_PLACE))
     check = fit(check, max(free - columns(metric) - columns(place), _SHORTEST_CHECK))
     metric = fit(metric, free - columns(place) - columns(check))
     left = fit(" ".join(part for part in (check, metric, place) if part), room - columns(told) - 2)
@@ -74,12 +75,14 @@ def place_of(verdict: Verdict) -> str:
 
 
 def _cut_place(verdict: Verdict, room: int) -> str:
-    """Cut the launch's name before the workload's: the number that it begins with tells it from others."""
+    """Cut the launch's name in its middle before the workload's: its number and its end tell it from others."""
     place, workload = place_of(verdict), one_line(verdict.workload or "", 60)
     left = room - columns(workload) - 1
     if columns(place) <= room or not workload or left < _SHORTEST_LAUNCH:
         return fit(place, room)
-    return f"{fit(one_line(verdict.launch or verdict.arm or '', 60), left)}/{workload}"
+    name = one_line(verdict.launch or verdict.arm or "", 60)
+    cut = fit_middle if left >= _SHORTEST_PLACE else fit  # of a few letters an end says nothing
+    return f"{cut(name, left)}/{workload}"
 
 
 def figures_of(verdict: Verdict) -> tuple[str, ...]:
@@ -87,10 +90,21 @@ def figures_of(verdict: Verdict) -> tuple[str, ...]:
     told = (
         None if verdict.value is None else figures.quantity(verdict.value, unit, verdict.metric),
         _limit(verdict),
-        None if verdict.change is None else figures.percent(verdict.change),
+        _change(verdict),
         f"n={verdict.n}" if verdict.n else None,
     )
     return tuple(text for text in told if text is not None)
+
+
+def _change(verdict: Verdict) -> str | None:
+    """Return "-2.1 %"; of a note that may be nothing, "+13.1 % (-9.5 to +41.3)": the number alone would look like a finding."""
+    if verdict.change is None:
+        return None
+    told = figures.percent(verdict.change)
+    if verdict.interval is None or verdict.floor is not None or verdict.outcome not in KEPT:
+        return told
+    low, high = verdict.interval
+    return f"{told} ({low * 100:+.1f} to {high * 100:+.1f})" if low <= 0 <= high else told
 
 
 def _limit(verdict: Verdict) -> str | None:

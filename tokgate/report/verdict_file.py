@@ -114,7 +114,9 @@ class VerdictFile(Record):
     launches: tuple[LaunchSummary, ...]
     environment: tuple[EnvironmentSummary, ...]
     nccl: NcclTruth | None = Field(
-        None, description="the NCCL block in five states; null without a block, or on fewer than two GPUs"
+        None,
+        description="the NCCL block in five states; null without a block, or on fewer than two GPUs, and of a pool, where fleet.nccl "
+        "has one a host",
     )
     phases: tuple[PhaseTable, ...] = Field(
         (),
@@ -150,3 +152,10 @@ class VerdictFile(Record):
         "arms and launches are then named ARM@HOST; null: the session has one host",
     )
     unclassified: tuple[str, ...] = Field(description="tests that failed without a verdict that says so")
+
+
+def truths_of(file: VerdictFile) -> tuple[NcclTruth, ...]:
+    """Return the NCCL block's states in this run: those of each host of a pool, or the one of its host."""
+    if file.fleet is not None:
+        return file.fleet.nccl
+    return (file.nccl,) if file.nccl is not None else ()

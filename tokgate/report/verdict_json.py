@@ -29,8 +29,9 @@ from .culprits import table_of as culprit_of
 from .diagnosed import diagnosis_of
 from .first_run import stored_together
 from .gain import gains
+from .leading import BASELINE
 from .nccl_matrix import truth_of_run
-from .patch_report import patch_report, with_phases
+from .patch_report import patch_report
 from .phases import tables_of
 from .qualified import qualification_of
 from .sampling import sampling_of
@@ -60,11 +61,12 @@ def build(
     end = end or SessionEnd()
     series = series_of(evidence)
     arithmetic = arithmetic_rows(rig, evidence)
-    since = since_baseline(rig, evidence, folder) if folder is not None else ()
+    # Where a change alone was asked for, a stored number is no answer that anybody waits for.
+    stored = rig.sides is None or any(v.check == BASELINE for v in verdicts)
+    since = since_baseline(rig, evidence, folder) if folder is not None and stored else ()
     diagnosis = diagnosis_of(rig, evidence, verdicts, folder)
     causes = causes_of(since, arithmetic, diagnosis)
     patch = patch_report(rig, evidence, verdicts)
-    verdicts = with_phases(rig, evidence.info, verdicts, patch)
     verdicts = with_causes(stored_together(with_warm_ups(rig, evidence, verdicts)), causes, since)
     conclusion = conclude(verdicts, end, causes)
     slates = (evidence.slate_at_start, *(launch.slate for launch in evidence.launches), evidence.slate_at_end)
@@ -122,7 +124,21 @@ def build(
 
 def dump(file: VerdictFile) -> str:
     """Return the text of verdict.json: ASCII, so that not even a lone surrogate can break a reader."""
-    return json.dumps(finite(file.model_dump(mode="python")), indent=1, allow_nan=False) + "\n"
+    told = finite(file.model_dump(mode="python"))
+    return json.dumps(told if _on_nodes(told) else _without_nodes(told), indent=1, allow_nan=False) + "\n"
+
+
+def _on_nodes(value: Any) -> bool:
+    """Say whether a process of a further node is told of: of a server on one host the number of a node says nothing."""
+    if isinstance(value, dict):
+        return bool("pid" in value and value.get("node")) or any(map(_on_nodes, value.values()))
+    return isinstance(value, list | tuple) and any(map(_on_nodes, value))
+
+
+def _without_nodes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_nodes(v) for k, v in value.items() if not (k == "node" and "pid" in value)}
+    return [_without_nodes(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def verdict_schema() -> dict[str, Any]:

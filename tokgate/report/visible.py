@@ -65,6 +65,18 @@ def fit(text: str, width: int) -> str:
     return "".join(taken) + "…"
 
 
+def fit_middle(text: str, width: int) -> str:
+    """Cut `text` in its middle: names of one kind begin alike, and numbers in front and endings tell them apart."""
+    if columns(text) <= width:
+        return text
+    back, used = "", 0
+    for c in reversed(text):
+        if used + _width(c) > (width - 1) // 2:
+            break
+        back, used = c + back, used + _width(c)
+    return fit(text, width - used) + back
+
+
 def wrapped(
     text: str,
     width: int,

@@ -39,6 +39,7 @@ _DO = {
     StartCause.NOT_READY: "read server.log; a slow start needs a larger server.start_timeout_s",
     StartCause.WRONG_SERVER: 'end the other server, or say port = "free" in the rig',
     StartCause.NO_SUPERVISOR: "see that host.python in the rig is a Python >= 3.9 on the host and that ssh to it works",
+    StartCause.DOES_NOT_COMPILE: "mend the file that is named: no server that imports it would start",
 }  # fmt: skip
 
 

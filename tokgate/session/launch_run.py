@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tokgate.errors import BenchFault, LeaseFault, StartFault
-from tokgate.records import Launch, LaunchEvidence, Liveness
+from tokgate.records import Launch, LeftOut, Liveness
 from tokgate.records.progress import LaunchEnded, Stage, StageBegan
 from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.shipped import shipped_root
@@ -30,7 +30,9 @@ from .watched import watched
 class LaunchRun:
     """Each stage is noted before the next one begins."""
 
-    def __init__(self, bench: Bench, launch: Launch) -> None:
+    def __init__(self, bench: Bench, launch: Launch, *, starts_alone: LeftOut | None = None) -> None:
+        """`starts_alone`: why nothing is measured once the server is ready."""
+        self._starts_alone = starts_alone
         self._bench = bench
         self._launch = launch
         self._rig = rig_for(bench.rig, launch)
@@ -72,7 +74,8 @@ class LaunchRun:
         slate = self._bench.slates.look(f"before {self._launch.id}")
         self._notes.note(slate=slate)
         if not slate.clean:
-            self._tell("not started: the machine is not clean")
+            if self._bench.slates.is_news():
+                self._tell("not started: the machine is not clean")
             return
         server = self._start()
         if server is None:
@@ -92,6 +95,9 @@ class LaunchRun:
             if self._proves:
                 self._stage(Stage.PROFILES)
                 self._profile(server)
+            elif self._starts_alone is not None:
+                self._notes.note(left_out=self._starts_alone)
+                self._tell(self._starts_alone.why)
             else:
                 self._measure(server, rounds)
             if self._instruments is not None:
@@ -120,14 +126,6 @@ class LaunchRun:
                 )
             self._tell(f"stopped after {stop.seconds:.1f} s")
 
-    def leave_out(self, cause: LaunchEvidence) -> None:
-        """Write down that this launch was not tried, since `cause` could not start and would not have here."""
-        self._notes.note(
-            failure=cause.failure, notes=(f"not tried: {cause.launch.id} failed for a shared cause",)
-        )
-        self._tell(f"not tried, for the cause that stopped {cause.launch.id}")
-        self._ended(None)
-
     def _start(self) -> RunningServer | None:
         self._stage(Stage.STARTING)
         bench = self._bench
@@ -148,6 +146,7 @@ class LaunchRun:
                 further=bench.further(self._rig, self._launch, carried),
             )
         except StartFault as fault:
+            bench.sides.did_not_start(self._launch)
             failure = fault.failure and named(bench.rig, self._launch.arm, fault.failure)
             self._notes.note(failure=failure)
             self._tell(f"did not start: {failure.headline if failure is not None else fault.found}")

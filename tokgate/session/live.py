@@ -21,18 +21,23 @@ from tokgate.records.progress import SessionOpened, Stage, StageBegan
 from tokgate.records.side import SidesMade
 from tokgate.rig.models import Rig
 
+from .asked_for import AskedFor
 from .bench import Bench
 from .launch_run import LaunchRun
+from .machines import refuse_one_machine
 from .nccl_settings import judge_nccl, refuse_broken, told, with_notes
+from .no_comparison import left_out, starts_alone
 from .node_sides import sides_on
 from .nodes import Node, connected, fingerprints, leased, slates_of
+from .not_made import NotMade
 from .progress import Progress, unheard
 from .rig_secrets import redactor_of
 from .rounds import Rounds, plain_rounds
-from .run_folder import SIDES, RunFolder, load_launch
+from .run_folder import RunFolder, load_launch
 from .shared_cause import shared_cause
 from .sides import Sides
-from .taken_over import taken_over
+from .sides_file import SIDES, bound
+from .taken_over import swept, taken_over
 
 
 class LiveSession:
@@ -51,8 +56,11 @@ class LiveSession:
         root: Path,
         say: Callable[[str], None],
         progress: Progress = unheard,
+        asked: AskedFor | None = None,
     ) -> None:
+        """`asked`: what is wanted of its launches; None: everything."""
         self.rig = rig
+        self._asked = asked or AskedFor()
         self._info = info
         self._redactor = redactor_of(rig)
         self._folder = RunFolder(folder, self._redactor)
@@ -81,9 +89,12 @@ class LiveSession:
         self._progress(StageBegan(stage=Stage.OPENING))
         nodes = connected(self.rig, self._redactor)
         host = nodes[0].host
+        refuse_one_machine(nodes)
         held = self._held.enter_context(leased(nodes, owner=self._info.run_id))
         for finding in taken_over(held):
             self._say(finding.what)
+        for line in swept((node.host for node in nodes), held):
+            self._say(line)
         found = fingerprints(nodes)
         nccl = judge_nccl(host, self.rig, found)
         self._fingerprint = with_notes(found, nccl)
@@ -119,7 +130,7 @@ class LiveSession:
         sides = sides_on(
             nodes,
             run_id=self._info.run_id,
-            keep=lambda made: self._folder.write_record(SIDES, made),
+            keep=lambda made: self._folder.write_record(SIDES, bound(made, self._info.run_id, self.rig)),
             say=self._say,
         )
         self._held.callback(sides.close)  # before the lease is given back
@@ -178,17 +189,30 @@ class LiveSession:
         if launch.id not in self._measured:
             if self._bench is None:
                 return LaunchEvidence(launch=launch, faults=("the session was never opened",))
-            run = LaunchRun(self._bench, launch)
+            launch = self._asked.of(launch)
+            done = tuple(self._measured.values())
             # However it ends, it is not tried again: a second server on the same folder would mix two launches.
             self._measured[launch.id] = _unread(launch, "the session broke off before")
             try:
-                if (cause := shared_cause(self._measured.values(), launch, self.rig)) is None:
-                    run.run(rounds)
-                else:
-                    run.leave_out(cause)
+                self._make(self._bench, launch, done, rounds)
             finally:
                 self._measured[launch.id] = self._read_back(launch)
         return self._measured[launch.id]
+
+    def _make(self, bench: Bench, launch: Launch, done: Sequence[LaunchEvidence], rounds: Rounds) -> None:
+        """Make a launch, but where it would fail as one before it did, or nothing could be concluded from it."""
+        broken, without = bench.sides.broken, NotMade(bench, launch)
+        cause = shared_cause(done, launch, self.rig)
+        alone = self._asked.change_alone
+        if cause is not None:
+            without.for_a_shared_cause(cause)
+        elif reason := left_out(self.rig, done, launch, broken=broken, change_alone=alone):
+            told = any(e.left_out is not None and e.left_out.why == reason.why for e in done)
+            without.for_nothing_to_conclude(reason, is_news=not told)
+        elif failure := broken.get(launch.side or ""):
+            without.as_it_would_fail(failure)
+        else:
+            LaunchRun(bench, launch, starts_alone=starts_alone(done, launch)).run(rounds)
 
     def restarts(self) -> tuple[LaunchEvidence, ...]:
         """Return the server runs beyond the plan, in the order in which they were made."""

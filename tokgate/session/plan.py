@@ -113,8 +113,17 @@ def rig_for(rig: Rig, launch: Launch) -> Rig:
     if launch.role in ("sweep", "sweep-control"):
         return swept(rig, launch.id)
     if launch.role != "nccl-off":
-        return rig
+        return as_asked(rig, launch)
     return rig.model_copy(update={"server": rig.server.model_copy(update={"nccl": {}})})
+
+
+def as_asked(rig: Rig, launch: Launch) -> Rig:
+    """Return the rig with the workloads that a planned launch names; with all where it names none."""
+    if not launch.workloads:
+        return rig
+    taken = tuple(w for w in rig.workloads if w.name in launch.workloads)
+    lossless = rig.lossless if LOSSLESS in launch.workloads else None
+    return rig.model_copy(update={"workloads": taken, "lossless": lossless})
 
 
 @dataclass(frozen=True)

@@ -6,74 +6,45 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tokgate.records import Launch, LaunchEvidence, SamplingStep, Verdict
-from tokgate.records.progress import AskedRestart, RestartsDecided
+from tokgate.records.progress import AskedRestart
 from tokgate.rig.models import Rig
 from tokgate.rig.restart_budget import restart_budget_s
+from tokgate.verdicts.phases_of_change import reckoned_s
 from tokgate.verdicts.sampling import costs_of, left_of, next_step, wanted_words
 from tokgate.verdicts.stop_rule import More, Stop
 from tokgate.verdicts.subjects import subject_of
 
+from .obeying import Measures, Obeying
 from .preamble import possible_launches
 from .progress import Progress, unheard
 from .restarts import restart_launches
 
 
-class Measures(Protocol):
+class Restarts(Measures, Protocol):
     """What sampling needs of a session."""
 
     def restarts(self) -> tuple[LaunchEvidence, ...]:
         """Return the server runs beyond the plan, in order."""
 
-    def measured(self, launch: Launch) -> LaunchEvidence: ...
 
-
-class Sampling:
-    """One session's restarts beyond its plan. Nothing measured is replaced or left out, whatever comes of it."""
+class Sampling(Obeying[Restarts, Stop | More]):
+    """One session's restarts beyond its plan."""
 
     def __init__(
         self,
         *,
         rig: Rig,
-        session: Measures,
+        session: Restarts,
         planned: Callable[[], Sequence[LaunchEvidence]],
         ask: Callable[[], Sequence[Verdict]],
         say: Callable[[str], None],
         keep: Callable[[SamplingStep], None] | None,
         progress: Progress = unheard,
     ) -> None:
-        """`planned`: what was measured of the plan; `ask`: the verdicts as they would be now.
-
-        `keep`: writes a decision down before it is obeyed; None: a stored session, of which nothing is measured.
-        """
-        self._rig = rig
-        self._session = session
+        """`planned`: what was measured of the plan; `ask`: the verdicts as they would be now. The others as in Obeying."""
+        super().__init__(rig=rig, session=session, say=say, keep=keep, progress=progress)
         self._planned = planned
         self._ask = ask
-        self._say = say
-        self._keep = keep
-        self._progress = progress
-        self._done = False
-
-    def settle(self) -> None:
-        """Measure until the rule stops; the second call does nothing."""
-        if self._done:
-            return
-        # However it ends: a decision that failed is not taken again for each test that follows.
-        self._done = True
-        number = 0
-        while True:
-            number += 1
-            decision = self._decide()
-            if self._keep is None:
-                self._tell_unobeyed(decision)
-                return
-            launches = self._launches(decision, number)
-            self._keep(self._step(decision, number, launches))
-            self._progress(RestartsDecided(launches=tuple(map(self._asked, launches))))
-            if isinstance(decision, Stop):
-                self._say(f"no further restart: {decision.reason}")
-                return
-            self._obey(decision, launches)
 
     def _decide(self) -> Stop | More:
         return next_step(self._rig, self._launches_so_far(), self._ask())
@@ -95,7 +66,7 @@ class Sampling:
                 return
 
     def _asked(self, launch: Launch) -> AskedRestart:
-        reckoned = costs_of(self._launches_so_far()).get(subject_of(launch) or "", 0.0)
+        reckoned = reckoned_s(subject_of(launch) or "", costs_of(self._launches_so_far()))
         return AskedRestart(launch=launch.id, seconds=reckoned)
 
     def _left_s(self) -> float:
@@ -128,12 +99,14 @@ class Sampling:
             hopeless=decision.hopeless,
         )
 
-    def _tell_unobeyed(self, decision: Stop | More) -> None:
-        if isinstance(decision, More):
-            self._say(
-                f"the stop rule would go on with {wanted_words(decision)} ({decision.reason}); a stored run is only judged, "
-                "nothing is started"
-            )
+    def _say_decided(self, decision: Stop | More, number: int) -> None:  # noqa: ARG002 - its reason is told launch by launch
+        if isinstance(decision, Stop):
+            self._say(f"no further restart: {decision.reason}")
+
+    def _unobeyed(self, decision: Stop | More) -> str | None:
+        if isinstance(decision, Stop):
+            return None
+        return f"the stop rule would go on with {wanted_words(decision)} ({decision.reason})"
 
 
 def _named(launch: Launch) -> str:

@@ -13,8 +13,11 @@ from tokgate.rig.instruments import cost_pairs
 from tokgate.rig.models import Rig
 from tokgate.rig.restart_budget import restart_budget_s
 from tokgate.rig.workload import WorkloadSpec
+from tokgate.verdicts.phases_of_change import tells_phases
 from tokgate.verdicts.subjects import subject_of
 
+from .asked_for import AskedFor
+from .confirming_plan import describe_confirming
 from .cost_plan import paired_batches
 from .culprit_plan import describe_search
 from .extra_starts import most_starts
@@ -35,11 +38,22 @@ _TAKEN_IN = {
 
 
 def session_plan(
-    rig: Rig, planned: Collection[str], pace: Pace, *, samples: bool, tests: int = 0, deselected: int = 0
+    rig: Rig,
+    planned: Collection[str],
+    pace: Pace,
+    *,
+    samples: bool,
+    asked: AskedFor | None = None,
+    tests: int = 0,
+    deselected: int = 0,
 ) -> SessionPlan:
-    """Return the plan of a session that makes the launches `planned`. `samples`: it may restart arms beyond them."""
+    """Return the plan of a session that makes the launches `planned`.
+
+    `samples`: it may restart arms beyond them. `asked`: what is wanted of each; None: everything.
+    """
     possible = possible_launches(rig)
-    launches = [launch for launch in possible if launch.id in planned]
+    asked = asked or AskedFor()
+    launches = [asked.of(launch) for launch in possible if launch.id in planned]
     made = tuple(_planned(rig, launch, pace) for launch in launches)
     restarts = _restarts(rig, launches, made) if samples else None
     taken = _sum([one.seconds for one in made])
@@ -58,7 +72,7 @@ def session_plan(
         seconds=_sum(whole),
         gpu_seconds=_times(taken, rig.gpus.count),
         basis=pace.basis,
-        details=tuple(_details(rig, launches, samples=samples)),
+        details=tuple(_details(rig, launches, made, samples=samples)),
         left_out=tuple(_left_out([launch for launch in possible if launch.id not in planned])),
         tests=tests,
         deselected=deselected,
@@ -157,9 +171,15 @@ def _restarts(rig: Rig, launches: Sequence[Launch], made: Sequence[PlannedLaunch
     return PlannedRestarts(least=least, most=max(most, least), least_s=least_s, most_s=restart_budget_s(rig))
 
 
-def _details(rig: Rig, launches: Sequence[Launch], *, samples: bool) -> Iterator[str]:
+def _details(
+    rig: Rig, launches: Sequence[Launch], made: Sequence[PlannedLaunch], *, samples: bool
+) -> Iterator[str]:
     if any(launch.role == "side" for launch in launches):
         yield f"head and base: {_sides(rig)}; each arm on both, one right behind the other"
+        if samples and rig.sampling.gpu_time_s:
+            yield from describe_confirming(rig, launches, made)
+        if samples and rig.sampling.gpu_time_s and any(_tells_phases(rig, launch) for launch in launches):
+            yield "where a loss of speed is called, a launch of either side with instruments tells its phase, within the restarts' time"
     if any(launch.carries for launch in launches):
         yield describe_phases(rig)
     if any(launch.role == "culprit" for launch in launches):
@@ -168,6 +188,11 @@ def _details(rig: Rig, launches: Sequence[Launch], *, samples: bool) -> Iterator
         yield from describe_sweep(rig)
     if samples and launches and rig.sampling.gpu_time_s == 0:
         yield "no further restarts (sampling.gpu_time_s is 0): losses are called without being confirmed by them"
+
+
+def _tells_phases(rig: Rig, launch: Launch) -> bool:
+    told = (tells_phases(rig, launch.arm, workload.name) for workload in rig.workloads)
+    return launch.role == "side" and any(told)
 
 
 def _sides(rig: Rig) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from tokgate.errors import BenchFault, HostFault, SideFault
 from tokgate.hosts.connection import Host
+from tokgate.hosts.side_compile import uncompiled
 from tokgate.hosts.side_proof import ended, prove
 from tokgate.hosts.sides import TRIED, Looked, look, make, new_folder, remove, remove_leavings
-from tokgate.records import EnvironmentTruth, Fingerprint, Launch
+from tokgate.records import EnvironmentTruth, Fingerprint, Launch, StartFailure
 from tokgate.records.side import BASE, HEAD, SideProof, SidesMade, SideState, Unit
 from tokgate.rig.models import Rig
 from tokgate.server.command_line import Equipment
@@ -39,6 +40,8 @@ class Sides:
         self._unused: dict[
             str, tuple[str, ...]
         ] = {}  # side -> changed files that none of its servers imported
+        self._broken: dict[str, StartFailure] = {}
+        self._silent: set[str] = set()  # sides of which a server did not start
 
     @property
     def made(self) -> SidesMade | None:
@@ -50,6 +53,11 @@ class Sides:
         """All of the change, in order; the side `upto(k, len(units))` is the base with the first k of them."""
         return self._made.units
 
+    @property
+    def broken(self) -> Mapping[str, StartFailure]:
+        """Base or head, if sources of it do not compile: its servers would fail, so none is started."""
+        return self._broken
+
     def open(self) -> None:
         """Look at the change and make base and head. SideFault: why that cannot be, or would say nothing."""
         for line in remove_leavings(self._host):
@@ -59,7 +67,9 @@ class Sides:
         begun = time.monotonic()
         self._folder = new_folder(self._host, self._run_id)
         self._looked = look(self._host, self._rig, self._folder)
-        self._made = SidesMade(units=self._looked.units, notes=self._looked.notes)
+        self._made = SidesMade(
+            units=self._looked.units, notes=self._looked.notes, imported=self._looked.imported
+        )
         for note in self._looked.notes:
             self._say(f"sides: {note}")
         if self._looked.installed is not None:
@@ -67,6 +77,7 @@ class Sides:
             return
         self.make([BASE, HEAD] if self._rig.sides is not None else [HEAD])
         self._refuse_alike()
+        self._compile()
 
     def make(self, names: Iterable[str]) -> None:
         """Make the sides of these names that there are not yet. SideFault: one cannot be made."""
@@ -162,14 +173,28 @@ class Sides:
             facts["sglang.version"] = state.version
         return found.model_copy(update={"facts": dict(sorted({**found.facts, **facts}.items()))})
 
+    def did_not_start(self, launch: Launch) -> None:
+        """Say nothing of what its side's servers have not imported: the one that did not start may have come to grief there."""
+        self._silent.add(launch.side or HEAD)
+
     def close(self) -> None:
         """Remove everything of it from the host. Never raises HostFault: what stays is found by the next session."""
         if self._folder is None:
             return
-        if unused := self._unused.get(HEAD):
+        if (unused := self._unused.get(HEAD)) and HEAD not in self._silent:
             self._say(f"side {HEAD}: changed, and imported by no server of this session: {', '.join(unused)}")
         for line in remove(self._host, self._folder):
             self._say(line)
+
+    def _compile(self) -> None:
+        """Find what no server could import, before one is started for it."""
+        base, head = (self._made.side(name) for name in (BASE, HEAD))
+        if base is None or head is None or self._looked is None:
+            return
+        try:
+            self._broken = uncompiled(self._host, self._rig, base, head, prefix=self._looked.prefix)
+        except HostFault as fault:
+            self._say(f"sides: whether they compile is not known before their servers start: {fault.found}")
 
     def _refuse_alike(self) -> None:
         """SideFault: base and head are the same tree, whatever was asked for; each number would be held against itself."""

@@ -31,6 +31,7 @@ class Slates:
         self._look = look
         self._in_vain = False
         self._waited_for: str | None = None  # as it was told
+        self._told = False
 
     def look(self, when: str, notes: Sequence[Finding] = ()) -> CleanSlate:
         slate = self._look(
@@ -48,7 +49,13 @@ class Slates:
         elif slate.clean and self._in_vain:
             self._progress(Words(text="the machine is clean now: it is measured from here on"))
         self._in_vain = not slate.clean
+        self._told = self._told and self._in_vain
         return slate
+
+    def is_news(self) -> bool:
+        """Say whether nobody has been told of a launch yet that it was not made while the machine is not clean."""
+        told, self._told = self._told, True
+        return not told
 
     def server_starts(self) -> None:
         """Whatever it does, it may leave memory behind that is worth waiting for."""

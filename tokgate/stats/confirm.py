@@ -38,7 +38,8 @@ MOST = 32  # further runs a side beyond which nobody measures
 class Confirmation(NamedTuple):
     confirmed: bool
     modes: float | None  # the chance that two modes of restarts show this; None: not asked
-    lacking: Wants  # further runs, where that is all that is missing
+    lacking: Wants  # further runs, where that is all that is missing: after them is looked again
+    in_all: Wants | None = None  # and with those that may be missing after that look; None: no more
 
 
 def against_stored(now: int, before: int) -> Confirmation:
@@ -73,13 +74,18 @@ def against_side(beyond: tuple[int, int], agreed: Sequence[int], *, timed: bool)
 
     `beyond`: runs of the head that are worse than the base, and of the base that are better than the head, each by itself;
     at least AGREE of each are needed. `agreed`: as for `against_twin`; `timed`: whether it is a number that restarts may
-    move. However large the loss, two modes are asked about: both sides may fall into either, whatever they lie apart.
+    move. However large the loss, two modes are asked about: both sides may fall into either, whatever they lie apart. `in_all`
+    counts those that agree, and then those that exclude two modes where nothing else comes to tell that restarts agree.
     """
-    lacking = Wants(now=max(0, AGREE - beyond[0]), before=max(0, AGREE - beyond[1]))
-    if lacking != Wants() or not timed:
-        return Confirmation(lacking == Wants(), None, lacking)
+    few = Wants(now=max(0, AGREE - beyond[0]), before=max(0, AGREE - beyond[1]))
+    if not timed:
+        return Confirmation(few == Wants(), None, few)
     # A head as good as the base, or a base as slow as the head, is of the other side's mode.
-    return against_twin(beyond[0], beyond[1], agreed)
+    found = against_twin(beyond[0] + few.now, beyond[1] + few.before, agreed)
+    if few == Wants():
+        return found
+    more = found.lacking
+    return Confirmation(False, None, few, Wants(now=few.now + more.now, before=few.before + more.before))
 
 
 def once_better(

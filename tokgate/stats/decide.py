@@ -37,7 +37,7 @@ from .judged import (
 )
 from .levels import DOUBT, RunValues, Spread, of_sessions
 from .sides import back, groups_of, sessions_note, sides_of
-from .wants import wants_of
+from .wants import at_most, wants_of
 
 
 def decide(
@@ -138,6 +138,7 @@ def decide(
             lacking=confirmation.lacking,
             mixed=sides.mixed,
         )
+    may_be_loss = outcome is Outcome.INCONCLUSIVE and once is None and float(found.loss) > floor
     total, between_sessions = spread()
     return Decision(
         kind=kind,
@@ -159,6 +160,7 @@ def decide(
         modes=confirmation.modes,
         confirmed=confirmed,
         wants=wants,
+        most=at_most(wants, confirmation.in_all if may_be_loss else None),
         moved=moved,
         notes=sides.notes + (sessions_note(sides, rule) if kind == "stored" else ()),
         **{**numbers_of(found), "smallest": float(found.smallest) + (moved or 0.0)},

@@ -63,7 +63,8 @@ class Decision(Record):
     confirmed: bool
     # Relative: what the machine has moved by meanwhile; a loss called is surely larger. None: unknown, none is called.
     moved: float | None = 0.0
-    wants: Wants = Wants()
+    wants: Wants = Wants()  # before the next look
+    most: Wants = Wants()  # and with what may be wanted after it, if every further run shows the same
     notes: tuple[str, ...] = ()
 
     @property

@@ -61,3 +61,12 @@ def wants_of(
             if (wants := settled(more_now=more, more_sessions=more)) is not None:
                 return wants
     return Wants()
+
+
+def at_most(wants: Wants, in_all: Wants | None) -> Wants:
+    """Return what `wants` may come to where a loss needs so many further runs `in_all`; the same where it needs no more."""
+    if in_all is None or wants == Wants():
+        return wants
+    return wants.model_copy(
+        update={"now": max(wants.now, in_all.now), "before": max(wants.before, in_all.before)}
+    )

@@ -6,8 +6,9 @@ from tokgate.records import Outcome, Verdict
 from tokgate.rig.models import Rig
 from tokgate.stats.decision import Decision
 
-from .decision_words import evidence_of, needs_of, settling, wanted_of, warnings_of
+from .decision_words import evidence_of, warnings_of
 from .metrics import Metric
+from .needs import needs_of, settling, wanted_of
 from .run_values import Asked
 
 
@@ -29,7 +30,7 @@ def concluded(
     speed-up over it that is asked for, if that is what was decided.
     """
     arm = measured.arm or ""
-    needs = needs_of(decision.wants, arm=arm, twin=twin, instruments=instruments)
+    needs = needs_of(decision.wants, decision.most, arm=arm, twin=twin, instruments=instruments)
     do = None
     if decision.outcome is Outcome.REGRESSED:
         do = look

@@ -15,7 +15,7 @@ from tokgate.stats.interaction import interaction
 from tokgate.stats.next_prefixes import Done
 
 from .culprit_step import TakeOut, culprits, further_s, left_of, looked, next_of, run_s
-from .searched import CHECK, Searched, is_inert, name_of, searched
+from .searched import CHECK, Searched, name_of, searched
 
 # costs: called. may-cost: it looks like it, not established or not confirmed. clear: no loss worth calling, shown.
 Finding = Literal["costs", "may-cost", "gains", "clear", "open"]
@@ -118,7 +118,7 @@ def table_of(rig: Rig, found: Searched, now: Search) -> CulpritTable:
         whole=whole,
         parts=parts,
         spread=tuple(_part(found, one, now, why) for one in now.spread),
-        inert=tuple(unit for unit in found.units if is_inert(unit)),
+        inert=tuple(unit for unit in found.units if found.is_inert(unit)),
         broken={name_of(found, place): words for place, words in sorted(found.broken.items())},
         taken_out=_taken_out(found, now),
         not_taken_out={found.units[number - 1].name: words for number, words in found.not_taken_out.items()},
@@ -176,8 +176,8 @@ def _part(found: Searched, one: Segment, now: Search, why: dict[str, str]) -> Cu
     return CulpritPart(
         first=first,
         last=last,
-        units=tuple(unit for unit in units if not is_inert(unit)),
-        inert=tuple(unit for unit in units if is_inert(unit)),
+        units=tuple(unit for unit in units if not found.is_inert(unit)),
+        inert=tuple(unit for unit in units if found.is_inert(unit)),
         finding=_finding(one, whole=one is now.nodes[0]),
         cost=cost(decision.change),
         interval=(ends[0], ends[1]),

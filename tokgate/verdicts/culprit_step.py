@@ -12,7 +12,7 @@ from tokgate.rig.models import Rig
 from tokgate.stats.group_testing import Search, Segment, search
 from tokgate.stats.next_prefixes import Done, Round, next_round, opening
 
-from .searched import Searched, is_inert
+from .searched import Searched
 
 _AGAIN = 2  # server runs of the change without a unit
 _CONFIRMING = 4  # server runs: of both ends of a step, and the base
@@ -87,13 +87,15 @@ def _taking_out(rig: Rig, found: Searched, now: Search) -> TakeOut | None:
 
 def _only_live(found: Searched, part: Segment) -> int | None:
     numbers = range(found.places[part.first] + 1, found.places[part.last] + 1)
-    live = [number for number in numbers if not is_inert(found.units[number - 1])]
+    live = [number for number in numbers if not found.is_inert(found.units[number - 1])]
     return live[0] if len(live) == 1 else None
 
 
 def segment_words(found: Searched, first: int, last: int) -> str:
     """Return what a segment of the search is called: by its unit where that is one, else by their numbers."""
-    units = [unit for unit in found.units[found.places[first] : found.places[last]] if not is_inert(unit)]
+    units = [
+        unit for unit in found.units[found.places[first] : found.places[last]] if not found.is_inert(unit)
+    ]
     if len(units) == 1:
         return units[0].name
     if last - first == found.changes:

@@ -25,7 +25,7 @@ def amount(part: CulpritPart) -> str:
     cost, low, high = part.cost, *part.interval
     if part.finding == "gains":
         cost, low, high = -cost, -high, -low
-    return f"{cost * 100:.1f} % [{low * 100:.1f}, {high * 100:.1f}]"
+    return f"{cost * 100:z.1f} % [{low * 100:z.1f}, {high * 100:z.1f}]"
 
 
 def unit_words(unit: Unit) -> str:

@@ -88,7 +88,12 @@ def _side(rig: Rig, run: RunEvidence, launches: _Launches, workload: str, *, lab
         if isinstance(one, Verdict):
             return one.headline
     side = side_of_timed(label, [one for one in found if isinstance(one, Established)])
-    phases, why = _phases(rig, run, launches.carrying, workload)
+    return with_phases(rig, side, run.info.run_id, launches.carrying, workload)
+
+
+def with_phases(rig: Rig, side: Side, run_id: str, carrying: Sequence[LaunchEvidence], workload: str) -> Side:
+    """Return a side with what its launches with instruments tell of its phases, or why they tell nothing."""
+    phases, why = _phases(rig, run_id, carrying, workload)
     return side.model_copy(update={"phases": phases, "why_no_phases": why if side.speculates else None})
 
 
@@ -133,9 +138,9 @@ def carried(run: RunEvidence, arm: str) -> tuple[LaunchEvidence, ...]:
 
 
 def _phases(
-    rig: Rig, run: RunEvidence, carrying: Sequence[LaunchEvidence], workload: str
+    rig: Rig, run_id: str, carrying: Sequence[LaunchEvidence], workload: str
 ) -> tuple[tuple[LaunchPhases, ...], str | None]:
-    found = [launch_phases(rig, run.info.run_id, e, workload) for e in taking(carrying, workload)]
+    found = [launch_phases(rig, run_id, e, workload) for e in taking(carrying, workload)]
     told = tuple(one for one in found if isinstance(one, LaunchPhases))
     if told:
         return told, None

@@ -1,22 +1,18 @@
-"""A change in words: why it was decided so, what would settle it, and what it rests on."""
+"""A change in words: why it was decided so, and what it rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tokgate.records import Outcome
-from tokgate.rig.models import Rig
-from tokgate.rig.restart_budget import restart_budget_s
 from tokgate.stats.bounds import MODES
 from tokgate.stats.compare import p_words
 from tokgate.stats.confirm import AGREE
-from tokgate.stats.decision import Decision, Wants
+from tokgate.stats.decision import Decision
 
 from .family import chance
 from .metrics import Metric
-from .run_again import with_restarts
 from .run_values import Asked
-from .subjects import PHASES
 
 _AGAINST = {
     Outcome.REGRESSED: "worse than",
@@ -63,7 +59,7 @@ def _is_a_loss(decision: Decision) -> bool:
     return decision.loss > 0 and not low <= 0 <= high
 
 
-def _within_controls(decision: Decision) -> bool:
+def within_controls(decision: Decision) -> bool:
     """Say whether a loss is there and may be no more than the machine has moved by."""
     return decision.established and (decision.moved is None or decision.low <= decision.moved)
 
@@ -78,7 +74,7 @@ def why(decision: Decision, needs: str | None) -> str:
         lacking = "not confirmed by restarts"
         if decision.moved is None:
             lacking = "how far the controls lie apart is not known"
-        elif _within_controls(decision):
+        elif within_controls(decision):
             lacking = f"the controls lie up to {decision.moved:.1%} apart themselves"
     elif decision.loss > decision.floor:
         lacking = "the loss is not established"
@@ -89,99 +85,14 @@ def why(decision: Decision, needs: str | None) -> str:
     return f"{span(decision)}: {lacking}{f', needs {needs}' if needs is not None else ''}"
 
 
-def needs_of(
-    wants: Wants,
-    *,
-    arm: str,
-    twin: str | None = None,
-    instruments: bool = False,
-    baseline: str = "in the baseline",
-) -> str | None:
-    """Return "2 more restarts of eagle3-2step and 1 more session in the baseline"; None where nothing is in reach.
-
-    `instruments`: the arm's runs carry them.
-    """
-    parts = []
-    if wants.now:
-        carrying = " with instruments" if instruments else ""
-        parts.append(f"{_many(wants.now, 'more restart')} of {arm}{carrying}")
-    if wants.before:
-        parts.append(f"{_many(wants.before, 'more restart')} of {twin or 'its twin'}")
-    if wants.sessions:
-        parts.append(f"{_many(wants.sessions, 'more session')} {baseline}")
-    return " and ".join(parts) or None
-
-
-def wanted_of(
-    wants: Wants, *, arm: str, twin: str | None = None, instruments: bool = False
-) -> dict[str, int]:
-    """Return the further server runs that would settle it in this session; {} where they alone would not."""
-    if wants.sessions or (wants.before and twin is None):
-        return {}
-    own = f"{arm}{PHASES}" if instruments else arm
-    found = {own: wants.now, **({twin: wants.before} if twin is not None else {})}
-    return {name: runs for name, runs in found.items() if runs}
-
-
-def settling(rig: Rig, decision: Decision, needs: str | None) -> str:
-    """Return the next step of somebody who reads `inconclusive`."""
-    if needs is None and _within_controls(decision):
-        return "find what else runs on the machine, and measure again: what its controls differ by is no arm's loss"
-    if needs is None and not decision.floor:
-        return (
-            "it is as good as its limit: more runs alone will hardly tell on which side; quieten the machine, or move "
-            "the limit"
-        )
-    if needs is None:
-        if decision.floor / 2 < decision.loss < 2 * decision.detect:
-            return "the loss is about as large as the floor: more runs alone will hardly settle it"
-        if decision.between_sessions is not None and decision.between_sessions > decision.between_runs:
-            return (
-                f"what is stored differs by {decision.between_sessions:.1%} from session to session, more than runs of one do "
-                f"({decision.between_runs:.1%}): small losses are told in one session (-m patch, base against head); for "
-                "this comparison give the rig a floor as wide as its machines differ ([floors] stored, docs/verdicts.md)"
-            )
-        return (
-            f"more runs alone will hardly settle it while one differs from the next by {decision.between_runs:.1%}: "
-            "look at clocks, heat and what else runs"
-        )
-    ways = []
-    if decision.wants.now or decision.wants.before:
-        ways.append(_restarts(rig, decision))
-    if decision.wants.sessions:
-        ways.append('add a session that is as it should be: tokgate baseline update RUN --append --why "…"')
-    return f"{needs} would settle it if the number stays: {'; '.join(ways)}"
-
-
-def _restarts(rig: Rig, decision: Decision) -> str:
-    """Say how a session gets the restarts that are wanted: what the rig allows of them, of time or of both."""
-    spec, wants = rig.sampling, decision.wants
-    of_an_arm = max(
-        decision.runs_now - 1 + wants.now, decision.runs_before - 1 + wants.before if wants.before else 0
-    )
-    command = with_restarts(rig, of_an_arm)
-    if of_an_arm > spec.most_restarts:
-        return (
-            f"it takes {of_an_arm} restarts of one arm in all, and the rig allows {spec.most_restarts} "
-            f"(sampling.most_restarts): raise both that and the time for them: {command}; a box that has not the time for "
-            "so many leaves it open"
-        )
-    if not spec.gpu_time_s:
-        return f"let the session take restarts: {command}"
-    return (
-        f"give the session longer for restarts, where it ran out of its {restart_budget_s(rig):g} s: {command}; beside a "
-        "loss of speed that is called, it is left open"
-    )
-
-
 def counts(decision: Decision) -> str:
     """Return "3 runs of 18 starts against 6 runs of 3 sessions"."""
-    told = f"{_many(decision.runs_now, 'run')} of {_many(decision.starts_now, 'start')}"
+    told = f"{many(decision.runs_now, 'run')} of {many(decision.starts_now, 'start')}"
     if not decision.runs_before:
         return told
-    before = _many(decision.runs_before, "run")
+    before = many(decision.runs_before, "run")
     if decision.kind == "stored":
-        before += f" of {_many(decision.sessions_before, 'session')}"
+        before += f" of {many(decision.sessions_before, 'session')}"
     return f"{told} against {before}"
 
 
@@ -246,7 +157,7 @@ def warnings_of(decision: Decision, asked: Asked) -> tuple[str, ...]:
     return ("not confirmed by restarts: the rig has sampling.gpu_time_s = 0",)
 
 
-def _many(number: int, what: str) -> str:
+def many(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 

@@ -62,7 +62,15 @@ def establish(
         sorted((g for g in mine if g.good and not g.warmup), key=lambda g: (g.batch, g.slot, g.index))
     )
     shortfalls = [*launch_faults(launch), *also]
-    if mine or not shortfalls:  # without a server it goes without saying that it answered nothing
+    asked = launch.launch.workloads
+    if asked and workload not in asked and not shortfalls:
+        shortfalls.append(
+            Shortfall(
+                what=f"{workload} was not measured: the tests that were selected ask for {', '.join(asked)} of this launch",
+                do=f"measure with a selection that asks for {workload}",
+            )
+        )
+    elif mine or not shortfalls:  # without a server it goes without saying that it answered nothing
         shortfalls += unusable(mine, good, launch_id=launch.launch.id, workload=workload, at_least=at_least)
     shortfalls += unbelievable(good) if decode else ()
     disturbances = tuple(disturbed(launch, workload)) if decode else ()

@@ -7,15 +7,18 @@ from tokgate.records.side import HEAD, SidesMade
 from tokgate.stats.decision import Decision
 
 
-def headline(decision: Decision, made: SidesMade | None, measured: str) -> str:
-    """Return the answer in front of what was measured. What is undecided stays as it is."""
+def headline(decision: Decision, made: SidesMade | None, measured: str, where: str = "") -> str:
+    """Return the answer in front of what was measured. What is undecided stays as it is.
+
+    `where`: ", verify +0.13 ms of the +0.13 ms a cycle" of a loss of which that is known.
+    """
     subject, plural = subject_of(made)
     costs, them = ("cost", "them") if plural else ("costs", "it")
     low, high = sorted(-end for end in decision.interval)
-    size = f"{abs(decision.loss):.1%}"
+    size = f"{abs(decision.loss) * 100:.1f} %"
     if decision.outcome is Outcome.REGRESSED:
         span = f"[{low * 100:.1f}, {high * 100:.1f}]"
-        return f"{subject} {costs} {size} {span}; numbers taken with {them} are not the server's: {measured}"
+        return f"{subject} {costs} {size} {span}{where}; numbers taken with {them} are not the server's: {measured}"
     if decision.outcome is Outcome.IMPROVED:
         speeds = "speed" if plural else "speeds"
         return f"{subject} {speeds} the server up by {size}; numbers taken with {them} are not the server's: {measured}"

@@ -20,6 +20,9 @@ def launch_faults(launch: LaunchEvidence) -> Iterable[Shortfall]:
             evidence=(f"cause: {launch.failure.cause.value}", *launch.failure.evidence),
         )
         return
+    if launch.left_out is not None:
+        yield Shortfall(what=launch.left_out.why, do=launch.left_out.do)
+        return
     if launch.slate is not None or launch.server is not None:
         yield from unclean(launch.slate)
     yield from _gone(launch)
@@ -70,5 +73,14 @@ def _gone(launch: LaunchEvidence) -> Iterable[Shortfall]:
     because = f" ({liveness.why})" if liveness.why else ""
     yield Shortfall(
         what=f"the server was {state} after the last generation{because}",
-        do=f"read launches/{launch.launch.id}/server.log",
+        do=f"read {log_of_the_end(launch)}",
     )
+
+
+def log_of_the_end(launch: LaunchEvidence) -> str:
+    """Return the log that tells how a server ended: of a server over several hosts that of the node which ended it."""
+    why = (launch.liveness.why if launch.liveness is not None else None) or ""
+    nodes = launch.server.nodes if launch.server is not None else ()
+    # As server/followers.py begins what it says of a node.
+    own = (one.log_file for one in nodes if why.startswith(f"node {one.node} ({one.host}): "))
+    return next(own, f"launches/{launch.launch.id}/server.log")

@@ -15,7 +15,7 @@ from tokgate.records import RunInfo
 from tokgate.rig.models import Rig
 
 MAIN_JOB, WITH_NCCL = "eagle3", "'eagle3 or nccl'"
-PATCH_ALONE, WITH_PHASES = "patch", "'patch or verify'"
+PATCH_ALONE = "patch"
 # As long as restarts of a server that loads its weights take: below it, doubling what a quick rig has buys nothing.
 _LEAST_S = 600
 _KEPT_OPTIONS = (
@@ -23,6 +23,8 @@ _KEPT_OPTIONS = (
 )  # fmt: skip
 _KEPT_FLAGS = ("--instrumented",)
 _FOLLOWS = r"(?=[\s.,;:)`]|$)"
+_BETWEEN = re.compile(r"\bpytest perf_tests\b|; ")  # one command of a step and the next
+_SET = re.compile(r"--rig-set '?([^\s'=]+)=")  # the key
 
 
 def measure(rig: Rig, marks: str = MAIN_JOB, changed: Mapping[str, float] | None = None) -> str:
@@ -65,13 +67,20 @@ def with_warm_up(rig: Rig, workload: str) -> str:
 def as_typed(step: str, info: RunInfo) -> str:
     """Return a next step that can be typed where the run was made: its promises, its rig as named, its other options."""
     rig, options = options_given(info)
-    given = "".join(f" {option}" for option in options)
     if _marks_of(info) == PATCH_ALONE:  # what a change costs was all that was asked
         step = re.sub(rf"(\bpytest perf_tests -m ){MAIN_JOB}(?= --rig )", rf"\g<1>{PATCH_ALONE}", step)
+
+    def with_options(found: re.Match[str]) -> str:
+        rest = _BETWEEN.split(found.string[found.end() :], maxsplit=1)[0]
+        own = set(_SET.findall(rest))  # what the step itself sets holds, and stands there once
+        fresh = [
+            option for option in options if not own & set(_SET.findall(option)) and f" {option}" not in rest
+        ]
+        return f"{found[1]}{shlex.quote(rig)}{''.join(f' {option}' for option in fresh)}"
+
     step = re.sub(
-        rf"(\bpytest perf_tests -m (?:'[^']*'|\S+) --rig ){re.escape(shlex.quote(info.rig))}{_FOLLOWS}"
-        rf"(?!{re.escape(given)})",
-        lambda m: f"{m[1]}{shlex.quote(rig)}{given}",
+        rf"(\bpytest perf_tests -m (?:'[^']*'|\S+) --rig ){re.escape(shlex.quote(info.rig))}{_FOLLOWS}",
+        with_options,
         step,
     )
     # Not what names one file: that is of a checkout, or the repository's own.
@@ -104,6 +113,12 @@ def options_given(info: RunInfo) -> tuple[str, list[str]]:
         value = value if joined else next(words, "")
         if option == "--rig":
             rig = value
-        else:
-            found.append(f"{option} {shlex.quote(value)}")
+            continue
+        told = f"{option} {shlex.quote(value)}"
+        if option == "--rig-set":  # of one key the last value holds
+            key = value.partition("=")[0]
+            found = [one for one in found if key not in _SET.findall(one)]
+        elif option != "--patch":
+            found = [one for one in found if one.partition(" ")[0] != option]
+        found.append(told)
     return rig, found

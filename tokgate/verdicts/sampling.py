@@ -9,15 +9,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tokgate.records import LaunchEvidence, Outcome, Verdict
-from tokgate.records.side import BASE
-from tokgate.rig.instruments import instrumented
+from tokgate.records import LaunchEvidence, Verdict
+from tokgate.records.side import BASE, HEAD
 from tokgate.rig.models import Rig
 from tokgate.rig.restart_budget import restart_budget_s
 
-from .questions import SPEED, questions_of
+from .arm_restarts import taking
+from .lost_side import lost_sides
+from .phases_of_change import phases_wanted
+from .questions import questions_of
 from .stop_rule import More, Stop, what_next
-from .subjects import Subject, on_side, subject_of
+from .subjects import on_side, subject_of
 
 
 def costs_of(launches: Sequence[LaunchEvidence]) -> dict[str, float]:
@@ -43,15 +45,26 @@ def next_step(rig: Rig, launches: Sequence[LaunchEvidence], verdicts: Sequence[V
             reason="sampling.gpu_time_s is 0 in the rig",
             unsettled=tuple(q.words for q in questions if not q.settled),
         )
+    lost = tuple(lost_sides(launches))
+    if (head := next((one for one in lost if one.side == HEAD), None)) is not None:
+        return Stop(
+            reason=f"{head.arm} does not start on the head of the change: that comes first",
+            unsettled=tuple(q.words for q in questions if not q.settled),
+        )
     made = Counter(subject_of(e.launch) for e in launches if e.launch.round)
     costs = costs_of(launches)
     left_runs = {subject: spec.most_restarts - made[subject] for subject in costs}
     void = bool(questions) and all(q.void for q in questions)  # nothing of it could be stored either
     if not void and (more := _least(rig, launches, costs, made)) is not None:
         return more.model_copy(update={"unsettled": tuple(q.words for q in questions if not q.settled)})
-    if not void and (more := _phases_of_base(rig, launches, costs, verdicts)) is not None:
+    more = phases_wanted(rig, launches, costs, verdicts, left_of(rig, launches)) if not void else None
+    if more is not None:
         return more.model_copy(update={"unsettled": tuple(q.words for q in questions if not q.settled)})
-    bases = {arm.name: on_side(arm.name, BASE) for arm in rig.arms}
+    # A base that does not start has nothing to be restarted; the promises on its head are asked all the same.
+    without = [
+        arm.name for arm in rig.arms if any(one.everywhere(rig) or one.arm == arm.name for one in lost)
+    ]
+    bases = {arm.name: on_side(arm.name, BASE) for arm in rig.arms if arm.name not in without}
     return what_next(
         questions,
         costs,
@@ -60,39 +73,6 @@ def next_step(rig: Rig, launches: Sequence[LaunchEvidence], verdicts: Sequence[V
         control=rig.control.name,
         sides={arm: base for arm, base in bases.items() if base in costs},
     )
-
-
-def _phases_of_base(
-    rig: Rig, launches: Sequence[LaunchEvidence], costs: Mapping[str, float], verdicts: Sequence[Verdict]
-) -> More | None:
-    """Return one launch of the base with instruments, where a change costs speed; None: none is needed, or none fits.
-
-    Beside that of the head it tells which phase the loss lies in, the next question of whoever reads the loss. One of each
-    arm that loses, the one that loses most first, as soon as its loss is called; it adds no look at any number.
-    """
-    made = {subject_of(e.launch) for e in launches}
-    lost = [
-        v
-        for v in verdicts
-        if v.check == "patch" and v.outcome is Outcome.REGRESSED and v.metric in SPEED and v.arm is not None
-    ]
-    for verdict in sorted(lost, key=lambda v: v.change or 0.0):
-        head = Subject(verdict.arm or "", phases=True).text
-        base = Subject(verdict.arm or "", BASE, phases=True).text
-        if base in made or head not in costs:
-            continue
-        carried = {w.name for w in instrumented(rig).workloads}
-        # It takes one workload, no pair of starts that tells what the probe costs, and no trace.
-        reckoned = min(costs[head], costs.get(on_side(verdict.arm or "", BASE), costs[head]))
-        if verdict.workload not in carried or reckoned > left_of(rig, launches):
-            continue
-        return More(
-            runs={base: 1},
-            workloads=(verdict.workload or "",),
-            cost_s=reckoned,
-            reason=f"which phase the loss of {verdict.arm} in {verdict.workload} lies in",
-        )
-    return None
 
 
 def _least(
@@ -116,7 +96,7 @@ def _least(
         return None
     return More(
         runs=runs,
-        workloads=tuple(w.name for w in rig.workloads),
+        workloads=tuple(w.name for w in rig.workloads if taking(launches, w.name)),
         cost_s=cost,
         reason=f"sampling.least_restarts = {least}",
     )

@@ -53,6 +53,10 @@ class Searched(NamedTuple):
     launches: tuple[LaunchEvidence, ...]  # all of the search, in order of time
     moved: float  # relative: what the base has moved by between its first and its last run
     refused: Verdict | None = None  # why nothing can be concluded
+    imported: tuple[str, ...] = ()  # places of the tree that servers import from, as SidesMade has them
+
+    def is_inert(self, unit: Unit) -> bool:
+        return is_inert(unit, self.imported)
 
     @property
     def changes(self) -> int:
@@ -97,7 +101,8 @@ def searched(rig: Rig, launches: Sequence[LaunchEvidence], made: SidesMade | Non
     """Read what was measured; a pure function of the evidence. `launches`: of role culprit, in order of time."""
     question = question_of(rig)
     units = made.units if made is not None else ()
-    places = places_of(units)
+    imported = made.imported if made is not None else ()
+    places = places_of(units, imported)
     measured: dict[int, list[Run]] = {}
     established: dict[int, list[Established]] = {}
     broken: dict[int, str] = {}
@@ -148,20 +153,26 @@ def searched(rig: Rig, launches: Sequence[LaunchEvidence], made: SidesMade | Non
         launches=tuple(launches),
         moved=_moved(measured.get(0, ())),
         refused=refused,
+        imported=imported,
     )
 
 
-def is_inert(unit: Unit) -> bool:
-    """Say whether a unit changes nothing that a server imports: then it is no step of the search."""
+def is_inert(unit: Unit, imported: tuple[str, ...] = ()) -> bool:
+    """Say whether a unit changes nothing that a server imports: then it is no step of the search.
+
+    `imported`: as SidesMade has it; of one that was made by an older tokgate, ().
+    """
     return bool(unit.files) and not any(
-        file.startswith(_IMPORTED) and not file.startswith(_NOT_IMPORTED) and not file.endswith(_WORDS)
+        file.startswith(imported or _IMPORTED)
+        and not file.startswith(_NOT_IMPORTED)
+        and not file.endswith(_WORDS)
         for file in unit.files
     )
 
 
-def places_of(units: Sequence[Unit]) -> tuple[int, ...]:
+def places_of(units: Sequence[Unit], imported: tuple[str, ...] = ()) -> tuple[int, ...]:
     """Return how many units each prefix of a search has: none, then up to each unit that a server may import, the last with all."""
-    live = [number for number, unit in enumerate(units, start=1) if not is_inert(unit)]
+    live = [number for number, unit in enumerate(units, start=1) if not is_inert(unit, imported)]
     return (0, *live[:-1], len(units)) if live else (0, len(units))
 
 

@@ -93,12 +93,16 @@ def decided(
 
 def balanced(decision: Decision) -> Decision:
     """Return a decision that wants as many runs of either side in all: they are started in turns."""
-    wants = decision.wants
+    return decision.model_copy(
+        update={"wants": _of_both(decision, decision.wants), "most": _of_both(decision, decision.most)}
+    )
+
+
+def _of_both(decision: Decision, wants: Wants) -> Wants:
     if not (wants.now or wants.before):
-        return decision
+        return wants
     whole = max(decision.runs_now + wants.now, decision.runs_before + wants.before)
-    more = Wants(now=whole - decision.runs_now, before=whole - decision.runs_before)
-    return decision.model_copy(update={"wants": more})
+    return Wants(now=whole - decision.runs_now, before=whole - decision.runs_before)
 
 
 def _others(beside: Sequence[Sequence[Established]], metric: str) -> tuple[RunValues, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from tokgate.records import LaunchEvidence, StartCause, StartFailure
-from tokgate.records.side import HEAD, SidesMade
+from tokgate.records.side import BASE, HEAD, SidesMade
 
 from .shortfall import Shortfall
 from .side_words import listed, side_words
@@ -29,6 +29,21 @@ def is_of_the_bench(cause: StartCause) -> bool:
     return cause in _OF_THE_BENCH
 
 
+def does_not_compile(launch: LaunchEvidence) -> bool:
+    """Say whether no server was started, since the sources of the side could not be one."""
+    return launch.failure is not None and launch.failure.cause is StartCause.DOES_NOT_COMPILE
+
+
+def mend(lost: LaunchEvidence) -> str:
+    """Return what to do about a side that does not start: the same words wherever that is told, so that they are told once."""
+    failure = lost.failure
+    if failure is not None and (does_not_compile(lost) or is_of_the_bench(failure.cause)):
+        return failure.do
+    if lost.launch.side == BASE:
+        return "choose a base that starts: a commit before or behind it, or what the host needs for it"
+    return f"read the traceback in launches/{lost.launch.id}/server.log, and mend the change"
+
+
 def did_not_start(
     heads: Sequence[LaunchEvidence], bases: Sequence[LaunchEvidence], made: SidesMade | None
 ) -> Shortfall | None:
@@ -45,9 +60,11 @@ def did_not_start(
     name = lost.launch.side or HEAD
     told = side_words(made.side(name) if made is not None else None, name)
     starts = any(one.server is not None for one in other)
-    what = f"{told} does not start: {lost.failure.headline}"
+    what = f"{told} does not {'compile' if does_not_compile(lost) else 'start'}: {lost.failure.headline}"
     places = tuple(places_of_change(lost.failure, made, name))
-    if head is not None and base is not None:
+    if does_not_compile(lost):
+        do = mend(lost)
+    elif head is not None and base is not None:
         what += "; neither does the base, so it is not the change"
         do = lost.failure.do
     elif is_of_the_bench(lost.failure.cause):
@@ -55,13 +72,13 @@ def did_not_start(
         do = lost.failure.do
     elif head is not None and starts:
         what += f"; {_blame(places)}, the base starts"
-        do = f"read the traceback in launches/{lost.launch.id}/server.log, and mend the change"
+        do = mend(lost)
     elif head is not None:
         what += f"; {_blame(places)}" if places else ""
         do = f"read the traceback in launches/{lost.launch.id}/server.log"
     else:
         what += "; the head starts" if starts else ""
-        do = "choose a base that starts: a commit before or behind it, or what the host needs for it"
+        do = mend(lost)
     evidence = (
         f"cause: {lost.failure.cause.value}",
         *(f"of the change: {place}" for place in places[:_MOST]),

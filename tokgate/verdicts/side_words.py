@@ -57,6 +57,15 @@ def listed(names: Sequence[str]) -> str:
     return f"{told} and {more} more" if more > 0 else told
 
 
+def changed_words(made: SidesMade | None) -> str | None:
+    """Return what a change is and which files it touches, "the change: verify-2.patch, in python/sglang/…/eagle_worker_v2.py"."""
+    head = made.side(HEAD) if made is not None else None
+    if made is None or head is None or not (made.units or head.changed):
+        return None
+    told = f"the change: {units_words(made.units)}"
+    return f"{told}, in {listed(head.changed)}" if head.changed else told
+
+
 def labels(made: SidesMade | None) -> tuple[str, str]:
     """Return head and base in words."""
     found = made or SidesMade()

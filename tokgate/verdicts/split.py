@@ -23,14 +23,10 @@ from tokgate.stats.log_shares import Decomposition
 from .break_even import decoded_a_cycle
 from .cycle_side import Side
 from .launch_phases import SOURCES
-from .metrics import METRICS
 from .phase_parts import PhaseParts, parts_of
+from .pulled_in import pulled_in, pulled_words
+from .split_doubts import TWO_MIDDLES, arithmetic, doubts, flat, off, single
 from .told_change import change_of
-
-# Beyond what one server run differs from the next, the cycle with instruments is not the timed one.
-APART = METRICS["cycle_ms"].relative_floor
-# Medians of starts and means of starts may differ by an outlier's weight; more is worth a word.
-TWO_MIDDLES = 0.005
 
 
 class BySource(Record):
@@ -104,14 +100,22 @@ def split_change(
     common, why = _common(before, after) if before.speculates else ((), None)
     parts = common[0] if common else None
     whole = _decomposed(before, after, parts) if before.speculates else None
-    warnings = [*before.warnings, *after.warnings, *found.notes]
-    if parts is not None:
-        warnings += [
-            w for side, told in zip((before, after), parts, strict=True) for w in _doubts(side, told)
-        ]
-    warnings += _single(before, after)
+    apart: tuple[str, ...] = ()
     if whole is not None:
-        warnings += [*whole.warnings, *_arithmetic(whole, 1 + found.change, before, after)]
+        # A start that met something else moves the means of the shares, and not the medians of the change.
+        calm = (pulled_in(before), pulled_in(after))
+        closer, ratio = _decomposed(*calm, parts), 1 + found.change
+        by = off(whole, ratio, before, after)
+        if (by > TWO_MIDDLES or kind == "side") and off(closer, ratio, *calm) <= by:
+            if by > TWO_MIDDLES:
+                apart = tuple(w for side in (before, after) for w in pulled_words(side))
+            (before, after), whole = calm, closer
+    warnings = [*before.warnings, *after.warnings, *found.notes, *apart]
+    if parts is not None:
+        warnings += [w for side, told in zip((before, after), parts, strict=True) for w in doubts(side, told)]
+    warnings += single(before, after)
+    if whole is not None:
+        warnings += [*whole.warnings, *arithmetic(whole, 1 + found.change, before, after)]
     return Split(
         arm=arm,
         workload=workload,
@@ -166,7 +170,7 @@ def _decomposed(before: Side, after: Side, parts: _Both | None) -> Decomposition
     paired = len(places[0]) == len(places[1]) > 0
     sides = []
     for side, by_place, told in zip((before, after), places, parts or (None, None), strict=True):
-        pairs = by_place if paired else _flat(side)
+        pairs = by_place if paired else flat(side)
         sides.append(
             Cycles(
                 accept_length=tuple(length for length, _ in pairs),
@@ -198,52 +202,3 @@ def _by_place(side: Side) -> list[tuple[float, float]]:
         for runs in (side.accept_length, side.cycle_ms)
     )
     return list(zip(lengths, cycles, strict=True))
-
-
-def _flat(side: Side) -> list[tuple[float, float]]:
-    lengths, cycles = ([v for one in runs for v in one] for runs in (side.accept_length, side.cycle_ms))
-    return list(zip(lengths, cycles, strict=False))  # a start without one of the two is in neither series
-
-
-def _doubts(side: Side, told: PhaseParts) -> list[str]:
-    timed = statistics.fmean(cycle for _, cycle in _flat(side))
-    carried = statistics.fmean(told.cycle_ms)
-    found = [f"{side.label}: a doubt about its phases: {w}" for one in side.phases for w in one.warnings]
-    if abs(carried / timed - 1) > APART:
-        found.append(
-            f"{side.label}: the cycle with instruments took {carried:.2f} ms, the timed one {timed:.2f} ms "
-            f"({carried / timed - 1:+.1%}, beyond {APART:.0%}): what its phases are parts of is another cycle"
-        )
-    return found
-
-
-def _single(before: Side, after: Side) -> list[str]:
-    alone = [side.label for side in (before, after) if side.launches == 1]
-    if not alone:
-        return []
-    return [
-        f"one server run of {' and of '.join(alone)}: the intervals of the shares do not hold the spread between restarts"
-    ]
-
-
-def _arithmetic(whole: Decomposition, ratio: float, before: Side, after: Side) -> list[str]:
-    if whole.whole is None:
-        return []
-    found, told = [], whole.whole.log
-    if (
-        before.tokens
-        and after.tokens
-        and before.tokens != after.tokens
-        and min(before.tokens, after.tokens) > 1
-    ):
-        first = math.log((1 - 1 / after.tokens) / (1 - 1 / before.tokens))
-        told += first
-        found.append(
-            f"answers of {before.tokens} and of {after.tokens} tokens: the first token of each is prefill's, which "
-            f"moves tok/s by {first:+.1%} (log) and is in no share"
-        )
-    if abs(told - math.log(ratio)) > TWO_MIDDLES:
-        found.append(
-            f"the shares are of means and sum to {math.expm1(told):+.1%}; the measured change is that of medians"
-        )
-    return found

@@ -28,6 +28,7 @@ from tokgate.records.record import Record
 from .questions import Question
 from .subjects import PHASES
 
+_MOST = 100  # characters of why a question cannot be judged
 AT_ONCE = 2  # runs of one arm that are made without a look between them, whatever is wanted
 
 
@@ -107,11 +108,16 @@ def _nothing_open(questions: Sequence[Question]) -> str:
     """Say what became of the questions where none is left to sample for; what is invalid is not settled."""
     void = [q for q in questions if q.void]
     if void and len(void) == len(questions):
-        return f"nothing can be judged, and restarts mend nothing: {void[0].why}"
+        return f"nothing can be judged, and restarts mend nothing: {_short(void[0].why)}"
     beside = sum(q.moot for q in questions)
     rest = [f"{beside} beside a loss that is called"] if beside else []
-    rest += [f"{len(void)} that cannot be judged ({void[0].why})"] if void else []
+    rest += [f"{len(void)} that cannot be judged ({_short(void[0].why)})"] if void else []
     return "every question is settled" + (f" but {' and '.join(rest)}" if rest else "")
+
+
+def _short(why: str) -> str:
+    """Its verdict, and all that fail with it, say the same in full."""
+    return why if len(why) <= _MOST else f"{why[: _MOST - 1]}…"
 
 
 def _open(

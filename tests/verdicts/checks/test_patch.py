@@ -56,7 +56,7 @@ def test_a_loss_is_called_against_the_base_of_this_session_with_its_interval() -
     verdict = judged(slower(0.03))["decode_tok_s"]
     assert verdict.outcome is Outcome.REGRESSED
     assert verdict.headline.startswith(
-        "the change costs 3.0%: decode 58.2 tok/s with the change, 60.0 without"
+        "the change costs 3.0 % [2.6, 3.4], the cycle +0.95 ms: decode 58.2 tok/s with the change, 60.0 without"
     )
     assert verdict.reference is not None
     assert (verdict.reference.kind, verdict.reference.label) == (
@@ -71,7 +71,7 @@ def test_a_loss_is_called_against_the_base_of_this_session_with_its_interval() -
 def test_a_gain_is_an_improvement() -> None:
     verdict = judged(slower(-0.05))["decode_tok_s"]
     assert verdict.outcome is Outcome.IMPROVED
-    assert verdict.headline.startswith("the change gains 5.0%")
+    assert verdict.headline.startswith("the change gains 5.0 % [")
 
 
 @pytest.mark.parametrize(("head", "base"), [(1, 1), (1, 4), (4, 1)])

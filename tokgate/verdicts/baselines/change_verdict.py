@@ -10,17 +10,10 @@ from tokgate.stats.decision import Decision
 from tokgate.verdicts.arm_runs import raw_of, run_by_run, subject_of
 from tokgate.verdicts.arm_runs import warnings_of as warnings_of_runs
 from tokgate.verdicts.control_part import ControlPart
-from tokgate.verdicts.decision_words import (
-    against,
-    evidence_of,
-    needs_of,
-    settling,
-    wanted_of,
-    warnings_of,
-    why,
-)
+from tokgate.verdicts.decision_words import against, evidence_of, warnings_of, why
 from tokgate.verdicts.establish import Established
 from tokgate.verdicts.metrics import Metric, floor_text, stored_floor_of
+from tokgate.verdicts.needs import needs_of, settling, wanted_of
 from tokgate.verdicts.run_values import values_now
 
 from .compared import Compared, lost_beyond_control

@@ -12,10 +12,9 @@ from tokgate.verdicts.arm_runs import warnings_of as warnings_of_runs
 from tokgate.verdicts.clocks import uneven_runs
 from tokgate.verdicts.concluded import concluded
 from tokgate.verdicts.copied import copied
-from tokgate.verdicts.decision_words import against, lacks_confirmation, why
+from tokgate.verdicts.decision_words import lacks_confirmation
 from tokgate.verdicts.establish import Established, establish_workload, invalid
 from tokgate.verdicts.family import BESIDE_SPEED
-from tokgate.verdicts.instrumented_words import headline as instrumented_headline
 from tokgate.verdicts.metrics import floor_of, floor_text
 from tokgate.verdicts.questions import SPEED
 from tokgate.verdicts.run_again import measure
@@ -23,7 +22,11 @@ from tokgate.verdicts.run_values import values_now
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.side_compare import ComparedSides, compared_sides, metrics_of
 from tokgate.verdicts.side_faults import did_not_start, unimported_words
-from tokgate.verdicts.side_words import labels, subject_words
+from tokgate.verdicts.side_headline import headline
+from tokgate.verdicts.side_next import next_of_loss
+from tokgate.verdicts.side_split import split_of_sides, where, whole_cycle
+from tokgate.verdicts.side_words import changed_words, labels
+from tokgate.verdicts.split import Split
 from tokgate.verdicts.subjects import on_side
 from tokgate.verdicts.two_sides import of_two_sides
 from tokgate.verdicts.validity import between_runs
@@ -42,12 +45,14 @@ def patch(
     made: SidesMade | None,
     history: History | None = None,
     beside: Sequence[Sequence[LaunchEvidence]] = (),
+    carried: Sequence[LaunchEvidence] = (),
 ) -> tuple[Verdict, ...]:
     """Judge one arm and workload: one verdict per metric, the throughput first.
 
     `heads`, `bases`: all server runs of the arm on either side of the change, in order of time. `made`: what the sides are
     made of. `history`: stored runs of the arm. `beside`: runs of other arms and sides, a group each, which tell whether
-    restarts here have two modes; those that cannot be judged tell nothing.
+    restarts here have two modes; those that cannot be judged tell nothing. `carried`: launches of the arm with instruments, of
+    both sides, which tell where a loss lies and decide nothing.
     """
     first = heads[0]
     shortfalls = list(_unfit(rig, heads, bases, workload, made))
@@ -79,7 +84,8 @@ def patch(
             do="see the raw bodies of these launches",
         )
         return (_refused([shortfall], heads, bases, workload),)
-    return tuple(_verdict(rig, one, on_head, on_base, made=made) for one in compared)
+    split = split_of_sides(rig, on_head, on_base, carried)
+    return tuple(_verdict(rig, one, on_head, on_base, made=made, split=split) for one in compared)
 
 
 def _unfit(
@@ -119,10 +125,11 @@ def _verdict(
     bases: Sequence[Established],
     *,
     made: SidesMade | None,
+    split: Split | None,
 ) -> Verdict:
     metric, decision = found.metric, found.decision
     arm, workload = heads[0].launch.launch.arm, heads[0].workload
-    subject, (_, base) = subject_words(rig.sides), labels(made)
+    _, base = labels(made)
     measured = of_two_sides(
         CHECK,
         decision,
@@ -130,35 +137,43 @@ def _verdict(
         heads,
         bases,
         label=f"{base} ({bases[0].launch.launch.id})",
-        headline=subject,
+        headline=CHECK,
         kind="side",
     )
+    # What a loss of speed is made of says nothing of a gain, nor of the time to the first token.
+    told_split = split if metric.name in SPEED and decision.outcome is Outcome.REGRESSED else None
     told = concluded(
         rig,
         decision,
         found.asked,
         metric,
         measured=measured,
-        look=_look(rig, made, lossless=metric.name == "accept_length"),
+        look=next_of_loss(rig, made, metric, arm=arm, workload=workload, split=told_split),
         twin=on_side(arm, BASE),
     )
     told = _named(_noted(rig, told, found), arm)
-    headline = (
-        f"{metric.words} {metric.text(decision.now)} with {subject}, {metric.bare(decision.before)} without, on {arm} in "
-        f"{workload}: {decision.change:+.1%}, {against(decision)} its base, {why(decision, told.needs)}"
+    says = headline(
+        rig,
+        decision,
+        metric,
+        on=f"{arm} in {workload}",
+        needs=told.needs,
+        made=made,
+        where=where(told_split) if told_split is not None else None,
     )
-    if rig.sides is not None and rig.sides.question == "instrumented" and metric.name in SPEED:
-        headline = instrumented_headline(decision, made, headline)
-    elif decision.outcome is Outcome.REGRESSED:
-        headline = f"{subject} costs {decision.loss:.1%}: {headline}"
-    elif decision.outcome is Outcome.IMPROVED:
-        headline = f"{subject} gains {-decision.loss:.1%}: {headline}"
+    changes = changed_words(made) if decision.outcome is Outcome.REGRESSED else None
     values = (*values_now(heads, metric.name), *values_now(bases, metric.name))
     return told.model_copy(
         update={
-            "headline": headline,
+            "headline": says,
             "launches": tuple(one.launch.launch.id for one in (*heads, *bases)),
-            "evidence": (*told.evidence, *run_by_run(values, metric)),
+            # What is asked first comes first: where, in which part of the change, on which runs; then how sure it is.
+            "evidence": (
+                *((whole_cycle(rig, told_split),) if told_split is not None else ()),
+                *((changes,) if changes is not None else ()),
+                *run_by_run(values, metric),
+                *told.evidence,
+            ),
             "warnings": (
                 *told.warnings,
                 *unimported_words([one.launch for one in heads]),
@@ -191,18 +206,6 @@ def _named(told: Verdict, arm: str) -> Verdict:
             key: text.replace(own, "its base") if text is not None else None for key, text in texts.items()
         }
     )
-
-
-def _look(rig: Rig, made: SidesMade | None, *, lossless: bool) -> str:
-    """Say where a loss leads: to the part of the change that costs, where it has parts, else into the change itself."""
-    units = made.units if made is not None else ()
-    if rig.sides is not None and rig.sides.question == "instrumented":
-        return "take it out before you quote a number of this server, or measure what each part costs: one --patch a part"
-    if len(units) > 1:
-        return f"which of its {len(units)} parts costs what: {measure(rig, CULPRIT)} --culprit"
-    if lossless:
-        return "acceptance has moved: look at what the change does to the draft model's input or to sampling"
-    return "which phase it lies in tells 'Head against base' in the report; then read the change there"
 
 
 def _as_arm(launch: LaunchEvidence) -> LaunchEvidence:

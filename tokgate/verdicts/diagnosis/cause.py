@@ -31,7 +31,9 @@ class Explained(Record):
 
     arm: str
     workload: str
-    against: str = Field(description="the stored baseline by its name, or the limits of the rig")
+    against: str = Field(
+        description="the stored baseline by its name, the limits of the rig, or the base of a change in this session"
+    )
     loss: float = Field(description="the whole loss")
     share: float = Field(description="what this cause alone makes of it; with the others it multiplies")
     interval: tuple[float, float] | None = Field(

@@ -1,4 +1,4 @@
-"""Whether verify runs in graphs, beside the control arm: by the probe, else by the servers' own decode lines."""
+"""Whether verify runs in graphs, beside the control arm or the base of a change: by the probe, else by the servers' own decode lines."""
 
 from __future__ import annotations
 
@@ -22,20 +22,26 @@ class Graphs(Record):
 
     @property
     def without(self) -> bool | None:
-        """Whether verify runs outside graphs where the control arm runs inside; None: not told."""
+        """Whether verify runs outside graphs where the other one runs inside; None: not told."""
         if self.here is None or self.there is None:
             return None
         return self.here < IN_GRAPHS <= self.there
 
 
 def graphs_of(
-    arm: Sequence[LaunchEvidence], control: Sequence[LaunchEvidence], workload: str, concurrency: int
+    arm: Sequence[LaunchEvidence],
+    other: Sequence[LaunchEvidence],
+    workload: str,
+    concurrency: int,
+    *,
+    whose: str = "the control arm's steps",
 ) -> Graphs:
+    """Compare an arm with what it is held against: the control arm, or the base of a change. `whose`: the latter's steps."""
     here = _share(arm, workload, concurrency)
-    there = _share(control, workload, concurrency)
+    there = _share(other, workload, concurrency)
     told = [
-        f"{share:.0%} of {whose} in a graph (by {by})" if share is not None else f"not told of {whose}"
-        for (share, by), whose in ((here, "verify steps"), (there, "the control arm's steps"))
+        f"{share:.0%} of {steps} in a graph (by {by})" if share is not None else f"not told of {steps}"
+        for (share, by), steps in ((here, "verify steps"), (there, whose))
     ]
     return Graphs(here=here[0], there=there[0], words=", ".join(told))
 

@@ -88,7 +88,8 @@ def ledger(case: Case, marks: Marks) -> Mapping[str, tuple[Explained, ...]]:
             folded(books.told(plain), found)
         for loss in cycles:
             books = Books()
-            _speculating(marks, loss, carried, books)
+            mine = carried if plain is not None and plain.beside == loss.beside else ()
+            _speculating(marks, loss, mine, books)
             folded(books.told(loss), found)
     return sorted_by_share(found)
 
@@ -98,7 +99,8 @@ def _plain(marks: Marks, loss: Loss, books: Books, host: _Host) -> Iterator[_Car
     if part is None or not part.lost or share_of(part.log) < SMALLEST:
         return
     account = Account(part, books)
-    for one in _direct((loss.arm, loss.workload), marks, rank=True):
+    # What the machine did it did to both sides of a change.
+    for one in () if loss.beside else _direct((loss.arm, loss.workload), marks, rank=True):
         account.take(one.name, one.log, by=one.by, at_most=one.at_most, within=one.within)
     if host.sure:
         account.take(names.HOST, account.of_ms(host.ms), by=_HOST, within=WITHIN_MS)
@@ -106,7 +108,7 @@ def _plain(marks: Marks, loss: Loss, books: Books, host: _Host) -> Iterator[_Car
     left = account.left
     if share_of(-left) < SMALLEST:
         return
-    candidates = [*_candidates(marks)]
+    candidates = [] if loss.beside else [*_candidates(marks)]
     if host.ms > 0 and not host.sure:
         candidates.append(names.HOST)
     several = len(candidates) > 1
@@ -178,7 +180,7 @@ def _speculating(marks: Marks, loss: Loss, carried: Sequence[_Carried], books: B
         account = Account(part, books)
         passes = part.name in (VERIFY, WHOLE_CYCLE, PASS)
         weight = timed[part.name] / cycle if cycle > 0 else 1.0
-        for one in _direct(place, marks, rank=passes):
+        for one in () if loss.beside else _direct(place, marks, rank=passes):
             size = account.of_factor(one.log, weight) + account.of_ms(one.ms)
             account.take(one.name, size, by=one.by, at_most=one.at_most, within=one.within)
         for more in carried if passes else ():
@@ -214,7 +216,7 @@ def _host(marks: Marks, loss: Loss) -> _Host:
     outside = graphs is not None and graphs.without is True
     if outside and _little(part, loss):
         return _Host()
-    slower = math.fsum(one.log for one in _direct(place, marks, rank=False))
+    slower = 0.0 if loss.beside else math.fsum(one.log for one in _direct(place, marks, rank=False))
     return _Host(max(0.0, _grown(part) - part.before * math.expm1(slower)), sure=not outside)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from tokgate.records.phases import Phase
 from tokgate.records.record import Record
@@ -19,6 +20,7 @@ from tokgate.verdicts.split import split_change
 
 PASS, VERIFY, DRAFT, EXTEND = "pass", "verify", "draft", "extend"
 LIMITS = "the limits of the rig"
+BESIDE = "its base, in this session"  # of a change: what a machine has it has on both sides
 # Without a baseline nothing tells what the rest of a cycle should be; it is named where this much of tok/s is missing
 # that no limit explains: rigs set floors and ceilings 3 to 10 % beside the good day.
 ALONE, BESIDE_ANOTHER = 0.03, 0.1
@@ -52,6 +54,11 @@ class Loss(Record):
     def part(self, name: str) -> Part | None:
         return next((p for p in self.parts if p.name == name), None)
 
+    @property
+    def beside(self) -> bool:
+        """Whether both sides ran on one machine in one session, so that nothing of the machine explains it."""
+        return self.against == BESIDE
+
 
 def loss_of(rig: Rig, sides: Mapping[Place, Side], place: Place, stored: BaselineFile | None) -> Loss | None:
     """Return what became of one place; None where nothing says what it should have been.
@@ -69,8 +76,33 @@ def loss_of(rig: Rig, sides: Mapping[Place, Side], place: Place, stored: Baselin
     return _beyond_limits(rig, side, twins[0] if twins else None, place)
 
 
+def beside_its_base(base: Side, head: Side, place: Place, measured: float | None) -> Loss | None:
+    """Return what a change makes of one place. `measured`: the change of its speed by its verdict, as the whole is told.
+
+    The shares are of means and the verdict's change is that of medians: they are told as parts of the latter.
+    """
+    loss = _changed(base, head, place, BESIDE, kind="side")
+    if loss is None or measured is None or measured <= -1 or loss.log * math.log1p(measured) <= 0:
+        return loss
+    factor = math.log1p(measured) / loss.log
+    return loss.model_copy(
+        update={"log": loss.log * factor, "parts": tuple(_times(part, factor) for part in loss.parts)}
+    )
+
+
+def _times(part: Part, factor: float) -> Part:
+    interval = None if part.interval is None else (part.interval[0] * factor, part.interval[1] * factor)
+    return part.model_copy(update={"log": part.log * factor, "interval": interval})
+
+
 def _since(stored: BaselineFile, side: Side, place: Place) -> Loss | None:
-    change = split_change(*place, side_of_baseline(stored), side)
+    return _changed(side_of_baseline(stored), side, place, stored.name, kind="stored")
+
+
+def _changed(
+    before: Side, after: Side, place: Place, against: str, *, kind: Literal["side", "stored"]
+) -> Loss | None:
+    change = split_change(*place, before, after, kind=kind)
     if isinstance(change, str):
         return None
     if change.split is not None and change.split.whole is not None:
@@ -78,15 +110,13 @@ def _since(stored: BaselineFile, side: Side, place: Place) -> Loss | None:
             Part(name=s.name, log=s.log, interval=s.interval, before=s.before, after=s.after)
             for s in change.split.shares
         )
-        return Loss(
-            arm=place[0], workload=place[1], against=stored.name, log=change.split.whole.log, parts=parts
-        )
+        return Loss(arm=place[0], workload=place[1], against=against, log=change.split.whole.log, parts=parts)
     log = math.log1p(change.change)
     low, high = change.interval or (None, None)
     interval = None if low is None or high is None else (math.log1p(low), math.log1p(high))
-    before, after = (1e3 / rate for rate in change.tok_s)
-    only = Part(name=PASS, log=log, interval=interval, before=before, after=after)
-    return Loss(arm=place[0], workload=place[1], against=stored.name, log=log, parts=(only,))
+    mine, theirs = (1e3 / rate for rate in change.tok_s)
+    only = Part(name=PASS, log=log, interval=interval, before=mine, after=theirs)
+    return Loss(arm=place[0], workload=place[1], against=against, log=log, parts=(only,))
 
 
 def _below_its_floor(rig: Rig, side: Side, place: Place) -> Loss | None:

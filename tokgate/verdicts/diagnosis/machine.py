@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tokgate.records import Generation, GenerationStatus, LaunchEvidence
 from tokgate.verdicts.headroom import LIMIT, ClientShare, client_share
 from tokgate.verdicts.host_load import busy_words
+from tokgate.verdicts.launch_faults import log_of_the_end
 from tokgate.verdicts.slate import unclean
 from tokgate.verdicts.window import MOST_UNKNOWN, judged
 
@@ -153,7 +154,7 @@ def server_life(case: Case, found: Found) -> Iterator[Cause]:  # noqa: ARG001 - 
             strength=Strength.PROVEN,
             words=f"{launch.launch.id} {'was dead' if dead else 'gave no more tokens'}{f': {why}' if why else ''}",
             evidence_for=shortened([f"{g.request_id}: {g.status.value}, {g.why}" for g in _failed(launch)]),
-            do=f"read the end of the log: tail -n 200 launches/{launch.launch.id}/server.log; where a scheduler hangs, `py-spy "
+            do=f"read the end of the log: tail -n 200 {log_of_the_end(launch)}; where a scheduler hangs, `py-spy "
             f"dump --pid` with its number says in what; then {again(case, 'eagle3')}",
         )
         break

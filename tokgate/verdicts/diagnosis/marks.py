@@ -54,8 +54,14 @@ def marks_of(case: Case) -> Marks:
                 levels[workload] = apart
         if speculative:
             concurrency = case.rig.workload(workload).concurrency
-            every, control = case.launches(arm), case.launches(case.control)
-            graphs[place] = graphs_of(every, control, workload, concurrency)
+            loss, other, whose = (
+                case.losses.get(place),
+                case.launches(case.control),
+                "the control arm's steps",
+            )
+            if loss is not None and loss.beside:
+                other, whose = case.bases(arm), "its base's verify steps"
+            graphs[place] = graphs_of(case.launches(arm), other, workload, concurrency, whose=whose)
     wrong = refuted(case.run)
     return Marks(
         held=held,

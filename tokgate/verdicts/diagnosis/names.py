@@ -15,6 +15,9 @@ TREE, STALE = "tree patched", "stale baseline"
 NO_GRAPH, VERIFY, DRAFT, HOST = "verify without a graph", "verify slower", "draft slower", "host slower"
 CYCLE, ACCEPTANCE, OFF, LOSSY = "cycle longer", "acceptance fell", "speculation off", "output not lossless"
 SLOW_RANK, BASE = "slow rank", "base engine slower"
+# Where a change is held against its base, on one machine in one session: what differs is the cause.
+CHANGE, PART_OF_CHANGE = "the change", "a part of the change"
+OF_A_CHANGE = frozenset({CHANGE, PART_OF_CHANGE})
 
 # Parts of a speculative cycle: where its time goes, which a sentence on that part says by itself.
 OF_A_CYCLE = frozenset({VERIFY, DRAFT, HOST, CYCLE, ACCEPTANCE})

@@ -16,6 +16,7 @@ from tokgate.rig.models import Rig
 from . import names
 from .case import BAD, Baselines, Case, case_of
 from .cause import Cause, Diagnosis, Strength
+from .change import change
 from .charges import SMALLEST
 from .family import Family, Found
 from .host import busy_host
@@ -28,7 +29,7 @@ from .software import base_engine, stale, tree
 from .speculation import acceptance, graphs, output, phases
 
 FAMILIES: tuple[Family, ...] = (
-    machine, server_life, counting, nccl, environment, heat, drift, modes, busy_host, output,
+    change, machine, server_life, counting, nccl, environment, heat, drift, modes, busy_host, output,
     graphs, slow_rank, tree, acceptance, phases, base_engine, stale, probe,
 )  # fmt: skip
 # These void numbers as much as what is proven does: of runs that lie apart neither can be told to be the true one, and

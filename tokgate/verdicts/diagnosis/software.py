@@ -16,7 +16,7 @@ from .telling import again, compare, percent, shortened, taken
 def tree(case: Case, found: Found) -> Iterator[Cause]:
     """Look at the fingerprint's facts on SGLang, and at what the plain arm has lost with them."""
     origin, told = found.marks.origin, found.of(names.TREE)
-    if origin.tree is None:
+    if origin.tree is None or _of_a_change(case):
         return
     where = f"{origin.against} was stored" if origin.against is not None else "it was installed"
     if not origin.tree:
@@ -49,7 +49,7 @@ def tree(case: Case, found: Found) -> Iterator[Cause]:
 def stale(case: Case, found: Found) -> Iterator[Cause]:
     """Look at what else has changed since the baseline was stored: a boot, a driver, a library."""
     origin, told = found.marks.origin, found.of(names.STALE)
-    if origin.against is None:
+    if origin.against is None or _of_a_change(case):
         return
     if not origin.machine:
         yield Cause(
@@ -75,7 +75,18 @@ def stale(case: Case, found: Found) -> Iterator[Cause]:
 def base_engine(case: Case, found: Found) -> Iterator[Cause]:
     """Look at the plain arm: what it lost has nothing to do with speculation."""
     told, plain = found.of(names.BASE), list(_plain(case))
-    if told:
+    if told and plain and plain[0].beside:
+        yield Cause(
+            name=names.BASE,
+            strength=Strength.CONSISTENT,
+            words=f"the change slows the plain arm too, so it is not speculation alone: {taken(told)}",
+            explains=told,
+            evidence_for=tuple(
+                f"{p.arm} {p.workload}: {percent(share_of(p.log))} against {p.against}" for p in plain
+            ),
+            do="read the change for what an arm without speculation runs as well",
+        )
+    elif told:
         yield Cause(
             name=names.BASE,
             strength=Strength.CONSISTENT,
@@ -97,6 +108,11 @@ def base_engine(case: Case, found: Found) -> Iterator[Cause]:
             words=f"the plain arm {by} {kept.against} ({percent(share_of(kept.log)) if kept.against != LIMITS else 'floor'})",
             do="nothing",
         )
+
+
+def _of_a_change(case: Case) -> bool:
+    """Say whether whatever was lost was lost against the base of a change: both sides share tree and machine but for that."""
+    return case.rig.sides is not None and all(loss.beside for loss in case.losses.values())
 
 
 def _plain(case: Case) -> Iterator[Loss]:

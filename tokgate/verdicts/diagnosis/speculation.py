@@ -125,7 +125,9 @@ def phases(case: Case, found: Found) -> Iterator[Cause]:
                     *unfounded,
                     "where the time goes, not why: kernels, cards and hosts look alike here",
                 ),
-                do=f"{again(case, 'verify')} shows every phase and its kernels; against a good run: {compare(case)}",
+                do=f"read what the change does there; {again(case, 'verify')} shows its kernels"
+                if loss.beside
+                else f"{again(case, 'verify')} shows every phase and its kernels; against a good run: {compare(case)}",
             )
             continue
         kept = [x for x in _speculating(case) if any(x.part(p) is not None for p in parts)]
