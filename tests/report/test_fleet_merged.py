@@ -124,3 +124,19 @@ def test_the_run_is_stored_whole_and_not_one_hosts_part_of_it() -> None:
     file, _ = merged(hosts)
 
     assert {v.do for v in file.verdicts} == {f'tokgate baseline update reports/r --arm {ARM} --why "…"'}
+
+
+def test_a_worker_that_died_is_told_beside_its_host() -> None:
+    """What it had measured is judged nowhere: "nothing was left for it" would hide that."""
+    run, measured = evidence(), rig()
+    done = shift(1, "a", ShiftState.MEASURED)
+    died = shift(2, "b", ShiftState.BROKEN_OFF, why="its worker (gw1, pid 7 1) is gone")
+    told = stored_fleet().model_copy(update={"shifts": (done, died)})
+    file, _ = merge([HostPart(done, run, build(run, PASSES, measured))], told, info=run.info, rig=measured)
+    words = " ".join(terminal(file, "r", colour=False, width=200).split())
+
+    assert (
+        "b: admitted: its worker (gw1, pid 7 1) is gone; measured there and judged nowhere: 01-baseline"
+        in words
+    )
+    assert "nothing was left" not in words

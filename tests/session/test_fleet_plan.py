@@ -39,7 +39,7 @@ def test_the_control_arm_alone_is_one_group() -> None:
 
 @pytest.mark.parametrize(
     ("at_once", "each_on", "launches", "seconds"),
-    [(1, 1, 4, 40.0), (2, 1, 6, 30.0), (9, 1, 6, 30.0), (2, 2, 8, 40.0)],
+    [(1, 1, 4, 40.0), (2, 1, 6, 30.0), (9, 1, 6, 30.0), (2, 2, 8, 40.0), (1, 2, 8, 80.0)],
 )
 def test_what_a_pool_takes(at_once: int, each_on: int, launches: int, seconds: float) -> None:
     """Two arms of 10 s each between two launches of the control arm; more hosts than arms are of no use."""

@@ -155,7 +155,7 @@ def _host_row(fleet: Fleet, host: HostSeen) -> HostRow:
         host=host.name,
         address=host.address,
         state=host.state,
-        why=host.why,
+        why=host.why or next((s.why for s in shifts if s.state is ShiftState.BROKEN_OFF), None),
         do=host.do,
         groups=tuple(g for s in done for g in s.groups),
         launches=sum(len(s.measured) for s in done),

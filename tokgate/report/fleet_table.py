@@ -84,7 +84,7 @@ def host_line(host: HostRow) -> str:
     told = f"{host.host}: "
     if host.groups or host.launches:
         told += f"{', '.join(host.groups)} ({host.launches} launches, {host.seconds:.0f} s)"
-    elif host.state is HostState.ADMITTED:
+    elif host.state is HostState.ADMITTED and host.why is None:
         told += "admitted, nothing was left for it"
     if host.why:
         told += f"{'; ' if not told.endswith(': ') else ''}{host.state.value}: {host.why}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
@@ -72,7 +73,7 @@ def group_plan(rig: Rig, group: str, wanted: Collection[str]) -> GroupPlan:
 def reckoned_s(
     rig: Rig, seconds: Mapping[str, float], at_once: int, *, each_on: int = 1
 ) -> tuple[int, float]:
-    """Return how many launches all hosts make together, and how long that takes with `at_once` of them.
+    """Return how many launches all hosts make together, and how long that takes with `at_once` of them at a time.
 
     `seconds`: what each launch of the plan takes, as on one host. Groups go to whoever is free: the longest first is what that
     comes to, to within one group.
@@ -87,10 +88,12 @@ def reckoned_s(
         if group is not None and launch.id in seconds:
             own[group] = own.get(group, 0.0) + seconds[launch.id]
             count += 1
-    hosts = max(1, min(at_once, len(own) * each_on or 1))
+    # Fewer at a time than each arm is measured on: the same worker goes on to the next host.
+    hosts = max(1, min(max(at_once, each_on), len(own) * each_on or 1))
     loads = [0.0] * hosts
     for longest in sorted(own.values(), reverse=True):
         for _ in range(min(each_on, hosts)):
             loads[loads.index(min(loads))] += longest
     bracket = sum(seconds[launch.id] for launch in shared)
-    return hosts * len(shared) + min(each_on, hosts) * count, bracket + max(loads)
+    shifts = [bracket + load for load in loads]
+    return hosts * len(shared) + min(each_on, hosts) * count, max(*shifts, math.fsum(shifts) / at_once)

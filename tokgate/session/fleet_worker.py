@@ -102,7 +102,7 @@ class Worker:
         if self._worked:
             self._say(f"{self._name} has nothing left to measure, and waits: {hosts} still at work")
         else:
-            words = f"{self._name} found no host free or nothing left for one ({hosts} at work): it waits for what comes back"
+            words = f"{self._name} found no host free that may measure what is left ({hosts} at work): it waits for what comes back"
             self._say(words)
             self._board.told(words)
 

@@ -10,6 +10,7 @@ from tokgate.records import LaunchEvidence
 from tokgate.records.telemetry import TelemetryRow
 from tokgate.report.charts.drawing import Figure
 from tokgate.report.charts.machine import MOST_POINTS, machine
+from tokgate.report.fleet_table import FleetTable
 from tokgate.report.verdict_json import build
 from tokgate.stats.curves import curves_of
 
@@ -85,6 +86,16 @@ def test_nobody_watched_is_said() -> None:
     nothing = drawn()
     assert nothing.views == ()
     assert "Nobody watched the machine" in nothing.says[0]
+
+
+def test_cards_of_several_hosts_are_not_drawn_as_one_machines() -> None:
+    run = make_run(launch(*ROWS))
+    fleet = FleetTable(hosts=(), shifts=(), groups=())
+    figure = machine(build(run, (), make_rig()).model_copy(update={"fleet": fleet}), run)
+
+    assert figure.views == ()
+    assert figure.rows
+    assert "the page of each draws its own" in figure.says[0]
 
 
 def test_an_odd_workload_stays_words() -> None:

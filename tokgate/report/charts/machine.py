@@ -40,6 +40,16 @@ def machine(file: VerdictFile, evidence: RunEvidence) -> Figure:
             title="The machine while it was measured",
             says=("Nobody watched the machine: no launch has telemetry.",),
         )
+    rows = tuple((word(w.launch), word(line_of(w), 600)) for w in file.telemetry)
+    if file.fleet is not None:
+        # "GPU 0" is a card of each of them, and their clocks count from different boots.
+        return Figure(
+            id="machine",
+            title="The machine while it was measured",
+            says=("Several hosts: the page of each draws its own cards and clocks. The table tells of all.",),
+            columns=COLUMNS,
+            rows=rows,
+        )
     origin = min(c.at_ns[0] for e in watched for c in e.curves.curves)
     curves = [c for e in watched for c in e.curves.curves]
     most = max(_FEWEST_A_CURVE, MOST_POINTS // len(curves))
@@ -84,7 +94,7 @@ def machine(file: VerdictFile, evidence: RunEvidence) -> Figure:
         ),
         views=(View(chosen=(), panels=tuple(panels), says=""),),
         columns=COLUMNS,
-        rows=tuple((word(w.launch), word(line_of(w), 600)) for w in file.telemetry),
+        rows=rows,
     )
 
 
