@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from simbox.environment import lay
 from tests.hosts.side_trees import git, git_init
 
 from .net_host import NetHost
@@ -50,6 +49,9 @@ def measure_a_change(stand: Stand) -> Changed:
 def _checkout(folder: Path, words: str, after: str) -> Path:
     python = folder / "python"
     python.mkdir(parents=True)
+    # Here, for without the box these stories are still collected.
+    from simbox.environment import lay
+
     lay("clean", python)
     git_init(folder)
     _commit(folder, "as it was")
