@@ -54,13 +54,14 @@ def run_of(
     factor: float = 1.0,
     unused: tuple[str, ...] = (),
     ttft_ms: float = 20.0,
+    verify_ct: int = CALLS,
     **changes: Any,
 ) -> LaunchEvidence:
     """One server run; `factor`: times its speed. `unused`: changed files that nobody imported."""
     base = "-base" if side == BASE else ""
     name = f"{number:02d}-{arm}{base}{f'-restart-{round}' if round else ''}"
     role: Role = "side" if side == BASE else "restart" if round else "control" if arm == "baseline" else "arm"
-    calls = CALLS if arm.startswith("eagle3") else None
+    calls = verify_ct if arm.startswith("eagle3") else None
     found = make_launch(
         series([v * factor for v in tok_s], launch=name, verify_ct=calls, ttft_ms=ttft_ms),
         id=name,

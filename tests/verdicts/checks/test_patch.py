@@ -177,6 +177,30 @@ def test_a_first_token_that_spreads_too_wide_is_told_and_holds_up_nothing() -> N
     assert (first.outcome, first.floor, first.wanted) == (Outcome.PASS, None, {})
 
 
+@pytest.mark.parametrize(("acceptance", "outcome"), [("natural", Outcome.INCONCLUSIVE), (2.0, Outcome.PASS)])
+def test_what_the_server_draws_for_a_pinned_arm_holds_up_nothing(
+    acceptance: float | str, outcome: Outcome
+) -> None:
+    """Runs of either side differ by per cents in what they drew, with the same mean: no restart would make that a finding."""
+    plain = side_rig()
+    arms = tuple(a.model_copy(update={"acceptance": acceptance}) if a.name == ARM else a for a in plain.arms)
+    calls = {HEAD: (138, 146, 139), BASE: (137, 146, 138)}
+    heads, bases = (
+        tuple(
+            run_of(side, (3 if side == HEAD else 4) + 10 * n, factor=STILL[n], round=n, verify_ct=ct)
+            for n, ct in enumerate(calls[side])
+        )
+        for side in (HEAD, BASE)
+    )
+    rig = plain.model_copy(update={"arms": arms})
+    found = {v.metric: v for v in patch(rig, heads, bases, "single", made=sides_made())}
+    length = found["accept_length"]
+
+    assert length.outcome is outcome
+    assert "undecided against its base" in length.headline
+    assert bool(length.wanted) is (outcome is Outcome.INCONCLUSIVE)
+
+
 def test_a_head_whose_log_could_not_be_written_is_not_the_changes_fault() -> None:
     lost = not_started(run_of(HEAD, 3))
     assert lost.failure is not None

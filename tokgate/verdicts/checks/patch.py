@@ -18,7 +18,7 @@ from tokgate.verdicts.family import BESIDE_SPEED
 from tokgate.verdicts.metrics import floor_of, floor_text
 from tokgate.verdicts.questions import SPEED
 from tokgate.verdicts.run_again import measure
-from tokgate.verdicts.run_values import values_now
+from tokgate.verdicts.run_values import COUNTS, values_now
 from tokgate.verdicts.shortfall import Shortfall
 from tokgate.verdicts.side_compare import ComparedSides, compared_sides, metrics_of
 from tokgate.verdicts.side_faults import did_not_start, unimported_words
@@ -185,14 +185,15 @@ def _verdict(
 
 
 def _noted(rig: Rig, told: Verdict, found: ComparedSides) -> Verdict:
-    """Return the verdict with its floor; of the time to the first token a note where nothing is decided.
+    """Return the verdict with its floor; of what no restart is worth a note where nothing is decided.
 
-    That spreads too wide for a promise on most machines: a loss that is established is called, and no restart is spent on
-    the rest.
+    The time to the first token spreads too wide for a promise on most machines, and how many tokens a pinned arm accepts is
+    drawn by the server, with a mean that both sides were given: a loss that is established is called all the same.
     """
     decision = found.decision
     undecided = decision.outcome is Outcome.INCONCLUSIVE and not lacks_confirmation(decision)
-    if undecided and found.metric.name in BESIDE_SPEED:
+    drawn = found.metric.name in COUNTS and rig.arm(told.arm or "").acceptance != "natural"
+    if undecided and (drawn or found.metric.name in BESIDE_SPEED):
         return told.model_copy(update={"outcome": Outcome.PASS, "wanted": {}, "needs": None, "do": None})
     return told.model_copy(update={"floor": floor_text(floor_of(rig, found.metric), found.metric)})
 
