@@ -120,8 +120,12 @@ def test_the_run_is_stored_whole_and_not_one_hosts_part_of_it() -> None:
     hosts = {}
     for name in ("a", "b"):
         store = f'tokgate baseline update reports/r/hosts/{name} --arm {ARM} --why "…"'
-        hosts[name] = tuple(v.model_copy(update={"do": store}) for v in PASSES)
+        beside = f"tokgate compare reports/r/hosts/{name} --json"
+        hosts[name] = tuple(v.model_copy(update={"do": store, "evidence": (beside,)}) for v in PASSES)
     file, _ = merged(hosts)
+    assert {e for v in file.verdicts for e in v.evidence} == {
+        f"tokgate compare reports/r/hosts/{name} --json" for name in hosts
+    }, "that takes one host's part"
 
     assert {v.do for v in file.verdicts} == {f'tokgate baseline update reports/r --arm {ARM} --why "…"'}
 

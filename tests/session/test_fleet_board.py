@@ -67,32 +67,23 @@ def test_a_lost_host_gives_its_groups_back_and_is_not_used_again(tmp_path: Path)
     assert [shift.host for shift in fleet.of_group("g1")] == ["b"]
 
 
-def test_the_second_folder_of_a_host_is_not_the_first_of_one_that_is_called_so(tmp_path: Path) -> None:
-    """What g measured in its second shift must not lie among what was measured on g-2, and be told as that host's."""
-    made = board(tmp_path, "g", "g-2")
+@pytest.mark.parametrize(
+    ("host", "other", "label"),
+    # A host may be called as another's second folder would be: what g measured there would be told as g-2's.
+    [("a", "b", "a-2"), ("g", "g-2", "g-3")],
+)
+def test_a_host_that_works_again_gets_a_folder_of_its_own(
+    tmp_path: Path, host: str, other: str, label: str
+) -> None:
+    made = board(tmp_path, host, other)
     for _ in range(2):
         assert made.claim() is not None
     made.end(1, ShiftState.MEASURED)
     made.end(2, ShiftState.LOST, "gone", host=HostState.LOST)
     again = made.claim()
     assert again is not None
-    assert (again.shift.host, again.shift.folder) == ("g", "hosts/g-3")
-
-
-def test_a_host_that_works_again_gets_a_folder_of_its_own(tmp_path: Path) -> None:
-    made = board(tmp_path, "a", "b")
-    for _ in range(2):
-        assert made.claim() is not None
-    made.end(1, ShiftState.MEASURED)
-    made.end(2, ShiftState.LOST, "gone", host=HostState.LOST)
-    again = made.claim()
-    assert again is not None
-    assert (again.shift.host, again.group, again.shift.folder, again.shift.label) == (
-        "a",
-        "g2",
-        "hosts/a-2",
-        "a-2",
-    )
+    told = (again.shift.host, again.group, again.shift.folder, again.shift.label)
+    assert told == (host, "g2", f"hosts/{label}", label)
 
 
 def test_the_shift_of_a_dead_worker_is_anybodys(tmp_path: Path) -> None:

@@ -202,8 +202,9 @@ def _placed(value: Any, folder: str) -> Any:
         return [_placed(item, folder) for item in value]
     if not isinstance(value, str):
         return value
-    # The run is stored, with what every host measured, not this host's part of it.
-    return _OF_A_LAUNCH.sub(f"{folder}/launches/", value).replace(f"/{folder} --", " --")
+    # The run is stored, with what every host measured, not this host's part of it; `compare` takes parts.
+    stored = re.sub(rf"(baseline update \S+)/{re.escape(folder)}(?= --)", r"\1", value)
+    return _OF_A_LAUNCH.sub(f"{folder}/launches/", stored)
 
 
 def _renamed(key: str, value: Any, host: str) -> Any:

@@ -75,15 +75,14 @@ def stale(case: Case, found: Found) -> Iterator[Cause]:
 def base_engine(case: Case, found: Found) -> Iterator[Cause]:
     """Look at the plain arm: what it lost has nothing to do with speculation."""
     told, plain = found.of(names.BASE), list(_plain(case))
+    shown = tuple(f"{p.arm} {p.workload}: {percent(share_of(p.log))} against {p.against}" for p in plain)
     if told and plain and plain[0].beside:
         yield Cause(
             name=names.BASE,
             strength=Strength.CONSISTENT,
             words=f"the change slows the plain arm too, so it is not speculation alone: {taken(told)}",
             explains=told,
-            evidence_for=tuple(
-                f"{p.arm} {p.workload}: {percent(share_of(p.log))} against {p.against}" for p in plain
-            ),
+            evidence_for=shown,
             do="read the change for what an arm without speculation runs as well",
         )
     elif told:
@@ -92,9 +91,7 @@ def base_engine(case: Case, found: Found) -> Iterator[Cause]:
             strength=Strength.CONSISTENT,
             words=f"the plain arm is slower too, so it is not speculation: {taken(told)}",
             explains=told,
-            evidence_for=tuple(
-                f"{p.arm} {p.workload}: {percent(share_of(p.log))} against {p.against}" for p in plain
-            ),
+            evidence_for=shown,
             evidence_against=("tree, NCCL, clocks and ranks show nothing that would explain it",),
             do=f"measure it again beside a server of then: {again(case, 'baseline')}, then {compare(case)}; for kernels "
             f"see the trace of {again(case, 'verify')}",
